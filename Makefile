@@ -1,0 +1,39 @@
+# The one front door: demo, test, bench, docs, lint. Each sets up .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test bench docs lint clean
+
+demo: .venv/.demo
+	$(BIN)/panlearn compare --report panlearn-report.html
+
+test: .venv/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks
+
+docs: .venv/.dev
+	$(BIN)/python -m benchmarks.status
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+clean:
+	rm -rf .venv build dist docs/_build docs/api docs/gallery src/*.egg-info
+
+.venv/pyvenv.cfg:
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: .venv/pyvenv.cfg pyproject.toml constraints.txt
+	$(PIP) -e '.[plot,data]'
+	touch $@
+
+.venv/.dev: .venv/pyvenv.cfg pyproject.toml constraints.txt
+	$(PIP) -e '.[deep,scale,plot,data,peers,docs,dev]'
+	touch $@ .venv/.demo

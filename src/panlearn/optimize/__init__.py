@@ -1,0 +1,1 @@
+"""The optimisers of the course."""
