@@ -1,1 +1,2 @@
 """The optimisers of the course."""
+__all__: list[str] = []

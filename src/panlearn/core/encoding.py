@@ -1,0 +1,253 @@
+"""Models to JSON and arrays, and back: a closed list of types, nothing else.
+
+JSON's own types stand for themselves. Anything else is an object ``{"#": tag, ...}``; arrays are
+put aside under a number. `Decoder` knows these tags and the classes of the closed list, and sets
+attributes; it calls nothing that a file could name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+import panlearn
+from panlearn.core.estimator import Estimator
+from panlearn.core.statistics import Statistic
+
+_SCIKIT_LEARN = {
+    f"sklearn.{module}.{name}"
+    for module, names in {
+        "pipeline": "Pipeline FeatureUnion",
+        "compose": "ColumnTransformer TransformedTargetRegressor",
+        "impute": "SimpleImputer MissingIndicator",
+        "dummy": "DummyClassifier DummyRegressor",
+        "preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler OneHotEncoder "
+        "OrdinalEncoder LabelEncoder LabelBinarizer PolynomialFeatures FunctionTransformer "
+        "QuantileTransformer PowerTransformer Normalizer Binarizer KBinsDiscretizer",
+    }.items()
+    for name in names.split()
+}
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_KEPT_PRIVATE = ("_sklearn_output_config",)
+
+
+class Encoder:
+    """Turns a model into JSON-able structure; its arrays gather in `arrays`."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self._open: list[int] = []
+
+    def encode(self, value: Any) -> Any:
+        """Encode one value, and what it holds."""
+        if value is None or isinstance(value, bool | str) or type(value) is int:
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"#": "float", "value": repr(value)}
+        if id(value) in self._open:
+            raise TypeError(f"cannot save a {type(value).__name__} that contains itself")
+        self._open.append(id(value))
+        try:
+            return self._encode_object(value)
+        finally:
+            self._open.pop()
+
+    def _encode_object(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray | np.generic):
+            return self._encode_array(value)
+        if isinstance(value, list):
+            return [self.encode(v) for v in value]
+        if isinstance(value, tuple | set | frozenset) and type(value).__module__ == "builtins":
+            return {"#": type(value).__name__, "value": [self.encode(v) for v in value]}
+        if isinstance(value, dict):
+            pairs = [[self.encode(k), self.encode(v)] for k, v in value.items()]
+            return {"#": "dict", "value": pairs}
+        if isinstance(value, slice):
+            return {"#": "slice", "value": [value.start, value.stop, value.step]}
+        if isinstance(value, np.dtype):
+            return {"#": "dtype", "value": value.str}
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return {"#": "scalar type", "value": value.__name__}
+        if sparse.issparse(value):
+            return self._encode_sparse(value)
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            return self._encode_random(value)
+        return self._encode_instance(value)
+
+    def _encode_array(self, value: Any) -> Any:
+        array, scalar = np.asarray(value), isinstance(value, np.generic)
+        if array.dtype.kind in "OUS":
+            items = [self.encode(v) for v in array.ravel().tolist()]
+            dtype = array.dtype.str
+            return {"#": "objects", "dtype": dtype, "shape": array.shape, "value": items}
+        code = {"#": "array", "scalar": scalar}
+        if array.dtype.kind == "c":
+            code["complex"] = array.dtype.str
+            array = np.stack([array.real, array.imag], axis=-1)
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+            raise TypeError(f"cannot save an array of dtype {array.dtype}")
+        code["name"] = str(len(self.arrays))
+        native = array.astype(array.dtype.newbyteorder("="), order="C", copy=True)
+        self.arrays[code["name"]] = native
+        return code
+
+    def _encode_sparse(self, value: Any) -> Any:
+        csr = value.tocsr()
+        kind = "array" if isinstance(value, sparse.sparray) else "matrix"
+        parts = [self.encode(p) for p in (csr.data, csr.indices, csr.indptr)]
+        shape = list(csr.shape)
+        return {"#": "sparse", "kind": kind, "format": value.format, "shape": shape, "csr": parts}
+
+    def _encode_random(self, value: Any) -> Any:
+        legacy = isinstance(value, np.random.RandomState)
+        generator = value._bit_generator if legacy else value.bit_generator
+        return {"#": "random", "legacy": legacy, "state": self.encode(generator.state)}
+
+    def _encode_instance(self, value: Any) -> Any:
+        name = _public_name(type(value))
+        if _find_class(name) is not type(value):
+            raise TypeError(
+                f"cannot save a {type(value).__name__}: panlearn.save takes panlearn's estimators, "
+                "common scikit-learn transformers, numbers, strings, arrays and their containers"
+            )
+        state = value.__getstate__() if isinstance(value, BaseEstimator) else vars(value)
+        if isinstance(value, Estimator):
+            state = {k: v for k, v in state.items() if not k.startswith("_") or k in _KEPT_PRIVATE}
+        encoded = {key: self.encode(v) for key, v in state.items()}
+        return {"#": "object", "class": name, "state": encoded}
+
+
+class Decoder:
+    """Rebuilds what `Encoder` encoded, given its arrays."""
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def decode(self, code: Any) -> Any:
+        """Decode one value; an unknown tag or class is a ValueError."""
+        if isinstance(code, list):
+            return [self.decode(c) for c in code]
+        if not isinstance(code, dict):
+            return code
+        tag = code["#"]
+        method = getattr(self, f"_{tag.replace(' ', '_')}", None) if tag in _TAGS else None
+        if method is None:
+            raise ValueError(f"unknown tag {tag!r}")
+        return method(code)
+
+    def _float(self, code: dict) -> float:
+        return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[code["value"]]
+
+    def _tuple(self, code: dict) -> tuple:
+        return tuple(self.decode(code["value"]))
+
+    def _set(self, code: dict) -> set:
+        return set(self.decode(code["value"]))
+
+    def _frozenset(self, code: dict) -> frozenset:
+        return frozenset(self.decode(code["value"]))
+
+    def _dict(self, code: dict) -> dict:
+        return {self.decode(k): self.decode(v) for k, v in code["value"]}
+
+    def _slice(self, code: dict) -> slice:
+        return slice(*code["value"])
+
+    def _dtype(self, code: dict) -> np.dtype:
+        return np.dtype(str(code["value"]))
+
+    def _scalar_type(self, code: dict) -> type:
+        found = getattr(np, code["value"])
+        if not (isinstance(found, type) and issubclass(found, np.generic)):
+            raise ValueError(f"{code['value']} is not a NumPy scalar type")
+        return found
+
+    def _array(self, code: dict) -> Any:
+        array = self._arrays[code["name"]]
+        if "complex" in code:
+            array = (array[..., 0] + 1j * array[..., 1]).astype(code["complex"])
+        return array[()] if code["scalar"] else array
+
+    def _objects(self, code: dict) -> Any:
+        array = np.empty(len(code["value"]), dtype=object)
+        array[:] = [self.decode(c) for c in code["value"]]
+        return array.reshape(code["shape"]).astype(code["dtype"])
+
+    def _sparse(self, code: dict) -> Any:
+        data, indices, indptr = (self.decode(c) for c in code["csr"])
+        make = sparse.csr_array if code["kind"] == "array" else sparse.csr_matrix
+        matrix = make((data, indices, indptr), shape=tuple(code["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix.asformat(code["format"])
+
+    def _random(self, code: dict) -> Any:
+        state = self.decode(code["state"])
+        if state["bit_generator"] not in _BIT_GENERATORS:
+            raise ValueError(f"unknown bit generator {state['bit_generator']}")
+        bits = getattr(np.random, state["bit_generator"])()
+        bits.state = state
+        return np.random.RandomState(bits) if code["legacy"] else np.random.Generator(bits)
+
+    def _object(self, code: dict) -> Any:
+        cls = _find_class(code["class"])
+        if cls is None:
+            raise ValueError(f"class {code['class']!r} is not among those that can be loaded")
+        state = {str(key): self.decode(value) for key, value in code["state"].items()}
+        if issubclass(cls, Estimator | Statistic):
+            _check_attributes(cls, state)
+        value = cls.__new__(cls)
+        if isinstance(value, BaseEstimator):
+            value.__setstate__(state)
+        else:
+            vars(value).update(state)
+        return value
+
+
+_TAGS = {
+    *("float", "tuple", "set", "frozenset", "dict", "slice", "dtype", "scalar type", "array"),
+    *("objects", "sparse", "random", "object"),
+}
+
+
+def _public_name(cls: type) -> str:
+    """The public path of a class: its module without private parts and, for ours, the family."""
+    parts = cls.__module__.split(".")
+    if issubclass(cls, Estimator) and parts[0] == "panlearn":
+        parts = parts[:2]
+    elif parts[0] == "sklearn":
+        parts = [p for p in parts if not p.startswith("_")]
+    return ".".join([*parts, cls.__name__])
+
+
+def _find_class(path: str) -> type | None:
+    """Look a class up in the closed list; None if it is not there."""
+    module_name, _, name = path.rpartition(".")
+    if path in _SCIKIT_LEARN:
+        return getattr(importlib.import_module(module_name), name)
+    root, _, inside = module_name.partition(".")
+    family = inside.partition(".")[0]
+    if root != "panlearn" or (family not in panlearn.FAMILIES and inside != "core.statistics"):
+        return None
+    try:
+        cls = getattr(importlib.import_module(module_name), name, None)
+    except ImportError:
+        return None
+    is_ours = isinstance(cls, type) and issubclass(cls, Estimator | Statistic)
+    return cls if is_ours and _public_name(cls) == path else None
+
+
+def _check_attributes(cls: type, state: dict[str, Any]) -> None:
+    """An estimator has all its fields and learned attributes, a statistic just its fields."""
+    names = {f.name for f in fields(cls)} if is_dataclass(cls) else set()
+    learned = {
+        k for k in state if issubclass(cls, Estimator) and k.endswith("_") and k.isidentifier()
+    }
+    unknown = set(state) - names - {k for k in learned if k[0] != "_"} - set(_KEPT_PRIVATE)
+    if unknown or not names <= set(state):
+        raise ValueError(f"{cls.__name__} has wrong attributes: {sorted(unknown or names)}")

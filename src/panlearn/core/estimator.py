@@ -1,0 +1,76 @@
+r"""The base of every estimator: a dataclass of hyper-parameters with scikit-learn's contract.
+
+A subclass is decorated with ``@dataclass(eq=False, repr=False)``, names its hyper-parameters as
+fields, and decorates ``fit`` and ``partial_fit`` with `fitting`. scikit-learn's `BaseEstimator`
+reads the generated ``__init__`` for ``get_params``, ``clone`` and the display, so nothing is
+written twice.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from sklearn.base import BaseEstimator
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import NotFittedError
+
+from panlearn.core.parameters import check_parameters
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Estimator(BaseEstimator, ABC):
+    """The abstract base of panlearn's estimators.
+
+    A class is abstract or final: what varies is composed from parts, never overridden.
+    """
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+
+    def _require_fitted(self) -> None:
+        """Raise scikit-learn's `NotFittedError` before `fit`."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} is not fitted yet; call fit with training data first."
+            )
+
+
+def fitting(method: Callable[P, R]) -> Callable[P, R]:
+    """Run a ``fit`` or ``partial_fit`` as a transaction.
+
+    The hyper-parameters are checked first. If the method fails, the estimator is left exactly as
+    it was, so a fitted model survives a bad call. Callbacks are torn down in either case.
+    """
+
+    @functools.wraps(method)
+    @with_callbacks
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_parameters(self)
+        before = dict(vars(self))
+        if method.__name__ == "fit":
+            _forget(self)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            transient = {k: v for k, v in vars(self).items() if k in _CALLBACK_STATE}
+            vars(self).clear()
+            vars(self).update(before, **transient)
+            raise
+
+    return run
+
+
+_CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
+
+
+def _forget(estimator: Estimator) -> None:
+    """Drop what an earlier fit learned, unless a warm start is to use it."""
+    if getattr(estimator, "warm_start", False):
+        return
+    for name in [n for n in vars(estimator) if n.endswith("_") and not n.startswith("_")]:
+        delattr(estimator, name)

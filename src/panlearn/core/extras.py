@@ -1,0 +1,26 @@
+"""Optional dependencies: import one, or say which extra brings it."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+_EXTRA_OF = {
+    "torch": "deep",
+    "dask": "scale",
+    "distributed": "scale",
+    "matplotlib": "plot",
+    "pandas": "data",
+    "pyarrow": "data",
+}
+
+
+def require(module: str) -> ModuleType:
+    """Import a module of an extra; if it is missing, name the extra to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        extra = _EXTRA_OF[module.partition(".")[0]]
+        raise ImportError(
+            f"this needs {module}, which is not installed; `pip install 'panlearn[{extra}]'`"
+        ) from error

@@ -1,0 +1,69 @@
+"""What the library holds, and what it runs on."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from sklearn.base import ClassifierMixin, ClusterMixin, RegressorMixin, TransformerMixin
+
+import panlearn
+from panlearn.core.estimator import Estimator
+
+_KINDS = {
+    "classifier": ClassifierMixin,
+    "regressor": RegressorMixin,
+    "transformer": TransformerMixin,
+    "cluster": ClusterMixin,
+}
+
+
+def all_estimators(type_filter: str | list[str] | None = None) -> list[tuple[str, type[Any]]]:
+    """List every estimator of the library, as `sklearn.utils.discovery.all_estimators` does.
+
+    Parameters
+    ----------
+    type_filter : {"classifier", "regressor", "transformer", "cluster"} or list, default=None
+        Keep the estimators of one kind, or of any of several.
+
+    Returns
+    -------
+    list of (name, class)
+        Ordered by name.
+
+    Examples
+    --------
+    >>> import panlearn
+    >>> dict(panlearn.all_estimators("regressor"))["Ridge"]
+    <class 'panlearn.linear.ridge.Ridge'>
+    """
+    wanted = [type_filter] if isinstance(type_filter, str) else type_filter
+    if wanted is not None and (unknown := [k for k in wanted if k not in _KINDS]):
+        raise ValueError(f"type_filter must be among {list(_KINDS)}; got {unknown}")
+    found = {}
+    for family in panlearn.FAMILIES:
+        module = importlib.import_module(f"panlearn.{family}")
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) and issubclass(thing, Estimator):
+                found[name] = thing
+    return [
+        (name, cls)
+        for name, cls in sorted(found.items())
+        if wanted is None or any(issubclass(cls, _KINDS[k]) for k in wanted)
+    ]
+
+
+def show_versions() -> None:
+    """Print the versions of Python, panlearn and what it uses, for a bug report."""
+    print(f"python {sys.version.split()[0]} on {platform.platform()}")
+    packages = ["panlearn", "numpy", "scipy", "scikit-learn", "numba", "safetensors"]
+    for name in [*packages, "torch", "dask", "matplotlib", "pandas", "pyarrow"]:
+        try:
+            print(name, version(name))
+        except PackageNotFoundError:
+            print(name, "not installed")

@@ -1,0 +1,130 @@
+"""Constraints on hyper-parameters, read from the annotations of an estimator's fields.
+
+A field states name, type, default and constraint once::
+
+    alpha: NonNegative[float] = 1.0
+    solver: Literal["auto", "newton"] = "auto"
+    max_iter: Positive[int] = 100
+
+and `check_parameters` holds the values against them when `fit` is called.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A hyper-parameter has a type or a value that its field does not allow."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """An interval of numbers; an end is open unless it is said to be closed."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    closed_low: bool = False
+    closed_high: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = value >= self.low if self.closed_low else value > self.low
+        below = value <= self.high if self.closed_high else value < self.high
+        return bool(above and below)
+
+    def __str__(self) -> str:
+        left, right = "[" if self.closed_low else "(", "]" if self.closed_high else ")"
+        return f"in {left}{self.low:g}, {self.high:g}{right}"
+
+
+Positive = Annotated[T, Bounds(0)]
+"""Finite and above zero."""
+NonNegative = Annotated[T, Bounds(0, closed_low=True)]
+"""Finite and at least zero."""
+Fraction = Annotated[T, Bounds(0, 1, closed_low=True, closed_high=True)]
+"""From zero to one, both included."""
+PositiveOrInf = Annotated[T, Bounds(0, closed_high=True)]
+"""Above zero; infinity is allowed."""
+
+RandomState = None | int | np.random.Generator | np.random.RandomState
+"""What seeds a method: None for fresh entropy, or an int, or a generator."""
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise `InvalidParameterError` if a field of `estimator` breaks its annotation."""
+    for name, annotation in _annotations(type(estimator)).items():
+        value = getattr(estimator, name)
+        if not allows(annotation, value):
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be "
+                f"{describe(annotation)}; got {value!r}."
+            )
+
+
+@functools.cache
+def _annotations(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {f.name: hints[f.name] for f in fields(cls)}
+
+
+def allows(annotation: Any, value: Any) -> bool:
+    """Whether `value` belongs to the set that `annotation` describes."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation is Any:
+        return True
+    if annotation is None or annotation is types.NoneType:
+        return value is None
+    if origin is Annotated:
+        kind, *constraints = arguments
+        return allows(kind, value) and all(value in c for c in constraints)
+    if origin in (Union, types.UnionType):
+        return any(allows(a, value) for a in arguments)
+    if origin is Literal:
+        return isinstance(value, str | bool | int | None) and value in arguments
+    if annotation is bool:
+        return isinstance(value, bool | np.bool_)
+    if annotation is int:
+        return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if annotation is float:
+        return (
+            isinstance(value, Real)
+            and not isinstance(value, bool | np.bool_)
+            and not np.isnan(float(value))
+        )
+    if annotation is np.ndarray:  # the field takes anything array-like
+        return isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__array__")
+    if origin is Callable or annotation is Callable:
+        return callable(value)
+    return isinstance(value, origin or annotation)
+
+
+def describe(annotation: Any) -> str:
+    """Say in words what `annotation` allows."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation is None or annotation is types.NoneType:
+        return "None"
+    if origin is Annotated:
+        kind, *constraints = arguments
+        return " ".join([describe(kind), *map(str, constraints)])
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(a) for a in arguments)
+    if origin is Literal:
+        return "one of " + ", ".join(map(repr, arguments))
+    words = {bool: "a bool", int: "an int", float: "a float", str: "a str"}
+    if annotation in words:
+        return words[annotation]
+    if annotation is np.ndarray:
+        return "array-like"
+    if origin is Callable or annotation is Callable:
+        return "a callable"
+    return f"a {inspect.formatannotation(origin or annotation)}"

@@ -1,0 +1,238 @@
+"""Where rows come from: an array, a stream of batches, a file, a Dask collection.
+
+`Batches` is the public wrapper of a stream. Behind the boundary each source is one of three small
+classes with the same two facts (``n_features``, ``repeatable``) and a way to walk its rows, so that
+an estimator never asks which one it has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import assert_all_finite
+
+from panlearn.core.extras import require
+
+BLOCK_BYTES = 1 << 22  # a block and its centred copy stay in the cache of one core
+
+
+class Block(NamedTuple):
+    """Some rows: features, targets (or None) and weights (or None)."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class Batches:
+    """A stream of batches that `fit` accepts in place of an array.
+
+    Parameters
+    ----------
+    source : iterable, or callable that returns one
+        Each item is a batch ``X``, or a tuple ``(X, y)`` or ``(X, y, sample_weight)``. A callable
+        or a list can be walked again, which iterative methods need; an iterator only once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn import Batches
+    >>> from panlearn.linear import LinearRegression
+    >>> def read():
+    ...     for start in range(0, 100, 10):
+    ...         X = np.arange(start, start + 10.0)[:, None]
+    ...         yield X, 3 * X[:, 0] + 1
+    >>> LinearRegression().fit(Batches(read)).coef_.round(6)
+    array([3.])
+    """
+
+    def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self.source = source
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the stream can be walked more than once."""
+        return callable(self.source) or not isinstance(self.source, Iterator)
+
+    def __iter__(self) -> Iterator[Block]:
+        items = self.source() if callable(self.source) else self.source
+        return (Block(*item) if isinstance(item, tuple) else Block(item) for item in items)
+
+
+def read_parquet(
+    path: str | PathLike[str],
+    *,
+    target: str | list[str] | None = None,
+    sample_weight: str | None = None,
+    columns: list[str] | None = None,
+    batch_size: int = 65536,
+) -> Batches:
+    """Stream a Parquet file, or a folder of them, that may be larger than memory.
+
+    Parameters
+    ----------
+    path : path
+        A file or a folder of files of one schema.
+    target : str or list of str, default=None
+        The column, or columns, to learn.
+    sample_weight : str, default=None
+        The column of weights.
+    columns : list of str, default=None
+        The features; by default every other column.
+    batch_size : int, default=65536
+        Rows read at a time.
+
+    Returns
+    -------
+    Batches
+        A stream of data frames that can be walked again.
+    """
+    dataset = require("pyarrow.dataset").dataset(path, format="parquet")
+    targets = [target] if isinstance(target, str) else list(target or [])
+    aside = [*targets, *([sample_weight] if sample_weight else [])]
+    features = [c for c in dataset.schema.names if c not in aside] if columns is None else columns
+    if missing := [c for c in [*features, *aside] if c not in dataset.schema.names]:
+        raise ValueError(f"no column {missing} in {path}; it has {dataset.schema.names}")
+
+    def read() -> Iterator[tuple[Any, ...]]:
+        for record in dataset.to_batches(columns=[*features, *aside], batch_size=batch_size):
+            if record.num_rows:
+                frame = record.to_pandas()
+                y = frame[target] if target else None
+                yield frame[features], y, frame[sample_weight] if sample_weight else None
+
+    return Batches(read)
+
+
+def is_dask(data: Any) -> bool:
+    """Whether `data` is a Dask collection, found out without importing dask."""
+    return hasattr(data, "__dask_graph__")
+
+
+def as_batches(X: Any, y: Any = None) -> Batches | None:
+    """Return the stream that `X` is, or None if it is an array.
+
+    A list or tuple is a stream if it holds batches: tuples ``(X, y[, weight])`` or matrices, and y
+    is not given beside it. ``[[1, 2], [3, 4]]`` is a matrix, as everywhere.
+    """
+    if isinstance(X, Batches):
+        stream = X
+    elif isinstance(X, Iterator):
+        stream = Batches(X)
+    elif isinstance(X, list | tuple) and y is None and X and all(map(_is_batch, X)):
+        stream = Batches(X)
+    else:
+        return None
+    if y is not None:
+        raise ValueError("with a stream of batches, y comes in the batches: give (X, y) tuples")
+    return stream
+
+
+def _is_batch(item: Any) -> bool:
+    head = item[0] if isinstance(item, tuple) and 2 <= len(item) <= 3 else item
+    return getattr(head, "ndim", 0) == 2
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """Rows in memory (or mapped into it), validated, walked as views of cache-sized blocks."""
+
+    X: Any
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    repeatable = True
+
+    @property
+    def n_features(self) -> int:
+        """How many columns X has."""
+        return self.X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The floats that X is in."""
+        return self.X.dtype
+
+    @property
+    def y_ndim(self) -> int:
+        """1 for one target, 2 for a table of them."""
+        return 1 if self.y is None else self.y.ndim
+
+    def __iter__(self) -> Iterator[Block]:
+        X = self.X.tocsr() if sparse.issparse(self.X) else self.X
+        # A function of the shape alone, so that the blocks and with them the bits of the result
+        # are the same for any number of threads.
+        row_bytes = max(self.n_features, 1) * X.dtype.itemsize
+        step = int(np.clip(BLOCK_BYTES // row_bytes, 256, 65536))
+        for start in range(0, X.shape[0], step):
+            part = slice(start, start + step)
+            yield Block(
+                X[part],
+                None if self.y is None else self.y[part],
+                None if self.weight is None else self.weight[part],
+            )
+
+    def reject_non_finite(self) -> None:
+        """Raise an error that names X or y if it holds NaN or infinity."""
+        values = self.X.data if sparse.issparse(self.X) else self.X
+        assert_all_finite(values, input_name="X")
+
+
+@dataclass(frozen=True)
+class StreamRows:
+    """Rows of a stream; each batch is validated as it passes."""
+
+    batches: Batches
+    first: Block
+    rest: Iterator[Block]
+    check: Callable[[Block], Block]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the stream can be walked again."""
+        return self.batches.repeatable
+
+    @property
+    def n_features(self) -> int:
+        """How many columns the first batch has."""
+        return self.first.X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The floats of the first batch."""
+        return self.first.X.dtype
+
+    @property
+    def y_ndim(self) -> int:
+        """1 for one target, 2 for a table of them."""
+        return 1 if self.first.y is None else self.first.y.ndim
+
+    def __iter__(self) -> Iterator[Block]:
+        if self.repeatable:
+            return map(self.check, self.batches)
+        return itertools.chain([self.first], map(self.check, self.rest))
+
+    def reject_non_finite(self) -> None:
+        """Nothing to do: each batch was checked as it passed."""
+
+
+@dataclass(frozen=True)
+class DaskRows:
+    """Rows of a Dask collection: one delayed block a partition."""
+
+    parts: list[Any]
+    n_features: int
+    dtype: np.dtype
+    y_ndim: int
+    repeatable = True
+
+    def reject_non_finite(self) -> None:
+        """Nothing to do: each partition is checked where it is computed."""
+
+
+Rows = ArrayRows | StreamRows | DaskRows

@@ -1,0 +1,208 @@
+"""Validation at the public boundary: whatever the user gives becomes `Rows`, once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from panlearn.core.extras import require
+from panlearn.core.sources import (
+    ArrayRows,
+    Block,
+    DaskRows,
+    Rows,
+    StreamRows,
+    as_batches,
+    is_dask,
+)
+
+FLOATS = [np.float64, np.float32]
+Targets = Literal["none", "numbers", "labels"]
+
+
+def read_rows(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    targets: Targets = "none",
+    reset: bool = True,
+    accept_sparse: bool = True,
+    repeatable: bool = False,
+) -> Rows:
+    """Validate training data of any kind and remember its features on the estimator.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Receives ``n_features_in_`` and ``feature_names_in_``.
+    X, y, sample_weight
+        An array, a sparse matrix or a data frame with targets and weights beside it; a stream of
+        batches, which carries them; or Dask collections.
+    targets : {"none", "numbers", "labels"}
+        What the method learns from y.
+    reset : bool
+        False when a fitted model sees more data: the features must be the same.
+    accept_sparse : bool
+        Whether the method takes sparse X.
+    repeatable : bool
+        Whether the method walks the rows more than once, which a one-shot iterator forbids.
+
+    Returns
+    -------
+    Rows
+        X in float64 or float32, y in the floats of X (numbers) or as given (labels). X of an
+        array source is not searched for NaN here: `map_reduce` sees it in the sum.
+    """
+    if (stream := as_batches(X, y)) is not None:
+        if repeatable and not stream.repeatable:
+            raise ValueError(
+                f"{type(estimator).__name__} walks the data several times and this iterator can "
+                "be walked once; give a list of batches, or panlearn.Batches(function that "
+                "returns a fresh iterator)"
+            )
+        return _stream_rows(estimator, stream, targets, reset, accept_sparse)
+    if is_dask(X):
+        return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse)
+    rest = dict(
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=FLOATS,
+        ensure_all_finite=False,
+    )
+    if targets == "none":
+        X = validate_data(estimator, X, **rest)
+    else:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            multi_output=targets == "numbers",
+            y_numeric=targets == "numbers",
+            **rest,
+        )
+        y = _targets(y, targets, X.dtype)
+    return ArrayRows(X, y if targets != "none" else None, _weights(sample_weight, X))
+
+
+def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
+    if targets == "none":
+        return None
+    if targets == "labels":
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return y
+    return np.asarray(y, dtype=dtype)
+
+
+def _weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
+    return weight
+
+
+def _check_block(
+    block: Block, *, n_features: int, names: Any, targets: Targets, accept_sparse: bool, who: str
+) -> Block:
+    """Validate a batch or a partition against what the first one looked like."""
+    columns = getattr(block.X, "columns", None)
+    if names is not None and columns is not None and list(columns) != list(names):
+        raise ValueError(f"a batch has columns {list(columns)}; the first had {list(names)}")
+    X = check_array(
+        block.X,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=FLOATS,
+        ensure_min_samples=0,
+        input_name="X",
+    )
+    if X.shape[1] != n_features:
+        raise ValueError(f"a batch has {X.shape[1]} features, but {who} is expecting {n_features}")
+    y = None
+    if targets != "none":
+        if block.y is None:
+            raise ValueError(f"{who} requires y, and a batch has none: give tuples (X, y)")
+        numeric = targets == "numbers"
+        y = check_array(
+            block.y,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="y",
+            dtype=X.dtype if numeric else None,
+            ensure_all_finite=numeric,
+        )
+        y = y if numeric else column_or_1d(y)
+        check_consistent_length(X, y)
+    weight = block.weight
+    if weight is not None:
+        weight = _check_sample_weight(weight, X, dtype=X.dtype, ensure_non_negative=True)
+    return Block(X, y, weight)
+
+
+def _stream_rows(
+    estimator: Any, stream: Any, targets: Targets, reset: bool, accept_sparse: bool
+) -> StreamRows:
+    rest: Iterator[Block] = iter(stream)
+    first = next(rest, None)
+    if first is None:
+        raise ValueError("the stream of batches is empty, so there is nothing to learn from")
+    validate_data(estimator, first.X, reset=reset, skip_check_array=True)
+    check = functools.partial(
+        _check_block,
+        n_features=estimator.n_features_in_,
+        names=getattr(estimator, "feature_names_in_", None),
+        targets=targets,
+        accept_sparse=accept_sparse,
+        who=type(estimator).__name__,
+    )
+    return StreamRows(stream, check(first), rest, check)
+
+
+def _dask_rows(
+    estimator: Any, X: Any, y: Any, weight: Any, targets: Targets, reset: bool, accept_sparse: bool
+) -> DaskRows:
+    delayed = require("dask").delayed
+    if targets != "none" and y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but y is None")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    check = functools.partial(
+        _check_block,
+        n_features=estimator.n_features_in_,
+        names=getattr(estimator, "feature_names_in_", None),
+        targets=targets,
+        accept_sparse=accept_sparse,
+        who=type(estimator).__name__,
+    )
+    columns = [_partitions(X), *(_partitions(a, like=X) for a in (y, weight))]
+    count = len(columns[0])
+    if any(c is not None and len(c) != count for c in columns):
+        raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
+    make = delayed(lambda *parts: check(Block(*parts)))
+    parts = [make(*(None if c is None else c[i] for c in columns)) for i in range(count)]
+    kinds = {np.dtype(k) for k in np.atleast_1d(getattr(X, "dtypes", getattr(X, "dtype", float)))}
+    dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
+    return DaskRows(parts, estimator.n_features_in_, dtype, 1 if y is None else y.ndim)
+
+
+def _partitions(collection: Any, like: Any = None) -> list[Any] | None:
+    """One delayed object a block of rows; columns are gathered, y is cut as X is."""
+    if collection is None:
+        return None
+    if not is_dask(collection):
+        raise ValueError("X is a Dask collection, so y and sample_weight must be Dask too")
+    if hasattr(collection, "chunks"):
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: -1})
+        rows = getattr(like, "chunks", (None,))[0]
+        if rows is not None and not any(np.isnan(rows)) and collection.chunks[0] != rows:
+            collection = collection.rechunk({0: rows})
+    return list(np.ravel(collection.to_delayed()))

@@ -1,0 +1,56 @@
+"""What linear models share: the prediction, and the shape of their coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.estimator import Estimator
+from panlearn.core.validation import FLOATS
+
+
+class LinearPredictor(Estimator):
+    """A model whose score is an affine function of the features; abstract.
+
+    A fitted one has ``coef_`` of shape (n_features,) or (n_targets, n_features) and ``intercept_``.
+    """
+
+    coef_: np.ndarray
+    intercept_: Any
+
+    def _score_rows(self, X: Any) -> np.ndarray:
+        """X w + b for rows given by the user."""
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearRegressor(RegressorMixin, LinearPredictor):
+    """A regressor that predicts with an affine function; abstract."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self._score_rows(X)
+
+
+class MultiTargetRegressor(MultiOutputMixin, LinearRegressor):
+    """A linear regressor that learns several targets at once; abstract."""

@@ -1,0 +1,156 @@
+r"""Least squares, penalised or not, from statistics of the rows.
+
+The solution of :math:`\min_W \|Y - X W\|^2 + \alpha \|W\|^2` depends on the rows through their
+second moments alone. Where these are well conditioned they are solved by Cholesky. Otherwise the
+square-root form of the moments is, by a singular value decomposition: as accurate as a solver that
+works on the rows, and still mergeable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.linalg.lapack import dpocon
+from scipy.sparse.linalg import LinearOperator, lsqr
+
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.memory import require_memory
+from panlearn.core.sources import ArrayRows, Rows, StreamRows
+from panlearn.core.statistics import Moments, RootMoments
+
+# Cholesky on second moments loses eps / RCOND of the coefficients: at most 1e-9.
+RCOND = 1e-7
+# Above this many columns a sparse X is solved by LSQR, which never forms a d x d matrix.
+SPARSE_COLUMNS = 2000
+EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients and what is known of the design matrix."""
+
+    coef: np.ndarray  # (d, t)
+    intercept: np.ndarray  # (t,)
+    singular: np.ndarray | None
+    rank: int | None
+    statistic: Moments | RootMoments | None
+
+
+def root_of(X: Any, y: Any, weight: Any) -> RootMoments:
+    """Summarise a block in square-root form."""
+    return RootMoments.of(X, y, weight=weight)
+
+
+def moments_of(X: Any, y: Any, weight: Any) -> Moments:
+    """Summarise a block by its moments."""
+    return Moments.of(X, y, weight=weight)
+
+
+def fit(rows: Rows, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
+    """Solve from rows of any source, by the cheapest route that keeps the digits."""
+    d = rows.n_features
+    if isinstance(rows, ArrayRows):
+        if sparse.issparse(rows.X) and d > SPARSE_COLUMNS:
+            return _iterative(rows, alpha, fit_intercept)
+        if rows.X.shape[0] <= d:
+            rows.reject_non_finite()
+            root = root_of(rows.X, rows.y, rows.weight)
+            solution = from_root(root, d, alpha, fit_intercept=fit_intercept)
+            return Solution(
+                solution.coef, solution.intercept, solution.singular, solution.rank, None
+            )
+    if isinstance(rows, StreamRows) and not rows.repeatable:
+        root = map_reduce(root_of, rows)
+        return from_root(root, d, alpha, fit_intercept=fit_intercept)
+    require_memory((d, d), "the matrix of second moments", "use fewer features, or Lasso")
+    moments = map_reduce(moments_of, rows)
+    solution = from_moments(moments, d, alpha, fit_intercept=fit_intercept)
+    if solution is None:
+        root = map_reduce(root_of, rows)
+        solution = from_root(root, d, alpha, fit_intercept=fit_intercept)
+    return solution
+
+
+def from_moments(
+    moments: Moments, d: int, alpha: np.ndarray, *, fit_intercept: bool
+) -> Solution | None:
+    """Solve (S + alpha I) W = S_xy by Cholesky, or give None if it would lose digits."""
+    second = moments.scatter if fit_intercept else moments.raw
+    gram, cross = second[:d, :d], second[:d, d:]
+    noise = 4 * EPS * np.abs(moments.mean[:d])
+    live = np.diag(gram) > moments.weight * noise**2  # the others are constant: they get zero
+    if moments.weight <= d or not live.any():
+        return None
+    coef = np.zeros_like(cross)
+    for value in np.unique(alpha):
+        columns = np.broadcast_to(alpha == value, cross.shape[1])
+        part = _cholesky_solve(gram[np.ix_(live, live)], cross[np.ix_(live, columns)], value)
+        if part is None:
+            return None
+        coef[np.ix_(live, columns)] = part
+    singular = np.sqrt(np.clip(linalg.eigvalsh(gram)[::-1], 0, None))
+    singular[live.sum() :] = 0
+    intercept = _intercept(moments, coef, fit_intercept)
+    return Solution(coef, intercept, singular, int(live.sum()), moments)
+
+
+def _cholesky_solve(gram: np.ndarray, cross: np.ndarray, alpha: float) -> np.ndarray | None:
+    penalised = gram + alpha * np.eye(len(gram))
+    scale = 1 / np.sqrt(np.diag(penalised))  # conditioning should not depend on units
+    penalised *= scale[:, None] * scale
+    try:
+        factor = linalg.cholesky(penalised, lower=False, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    norm = np.abs(penalised).sum(axis=0).max()
+    if dpocon(factor, norm)[0] < RCOND:
+        return None
+    return scale[:, None] * linalg.cho_solve((factor, False), scale[:, None] * cross)
+
+
+def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
+    """Solve from the square root of the moments, by its singular values."""
+    rows = root.root
+    if not fit_intercept:
+        rows = np.vstack([rows, np.sqrt(root.weight) * root.mean])
+    left, singular, right = linalg.svd(rows[:, :d], full_matrices=False)
+    cut = max(root.weight, d) * EPS * singular.max(initial=0.0)
+    projected = left.T @ rows[:, d:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = singular[:, None] / (singular[:, None] ** 2 + alpha)
+    coef = right.T @ (np.where(singular[:, None] > cut, gain, 0.0) * projected)
+    rank = int((singular > cut).sum())
+    return Solution(coef, _intercept(root, coef, fit_intercept), singular, rank, root)
+
+
+def _intercept(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndarray:
+    d = len(coef)
+    if not fit_intercept:
+        return np.zeros(coef.shape[1])
+    return statistic.mean[d:] - statistic.mean[:d] @ coef
+
+
+def _iterative(rows: ArrayRows, alpha: np.ndarray, fit_intercept: bool) -> Solution:
+    """LSQR on the centred sparse rows, which stay sparse: the mean is subtracted from products."""
+    rows.reject_non_finite()
+    X, y = rows.X, rows.y.reshape(len(rows.y), -1).astype(float)
+    weight = np.ones(len(y)) if rows.weight is None else rows.weight.astype(float)
+    root, total, zero = np.sqrt(weight), weight.sum(), not fit_intercept
+    x_mean = np.zeros(X.shape[1]) if zero else (weight @ X) / total
+    y_mean = np.zeros(y.shape[1]) if zero else (weight @ y) / total
+    operator = LinearOperator(
+        X.shape,
+        matvec=lambda v: root * (X @ v.ravel() - x_mean @ v.ravel()),
+        rmatvec=lambda u: X.T @ (root * u.ravel()) - x_mean * (root @ u.ravel()),
+        dtype=float,
+    )
+    damping = np.sqrt(np.broadcast_to(alpha, y.shape[1]))
+    columns = [
+        lsqr(operator, root * (target - mean), damp=damp, atol=1e-14, btol=1e-14, conlim=0)[0]
+        for target, mean, damp in zip(y.T, y_mean, damping, strict=True)
+    ]
+    coef = np.column_stack(columns)
+    return Solution(coef, y_mean - x_mean @ coef, None, None, None)

@@ -1,0 +1,64 @@
+"""Fit, and fit some more, for least squares: read the rows, solve, and set what was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.sources import Rows
+from panlearn.core.statistics import Moments, RootMoments
+from panlearn.core.validation import read_rows
+from panlearn.linear import _least_squares
+from panlearn.linear._least_squares import Solution
+
+
+def learn(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) -> Solution:
+    """Fit from nothing."""
+    rows = read_rows(model, X, y, sample_weight, targets="numbers")
+    alpha = _per_target(penalty, rows)
+    solution = _least_squares.fit(rows, alpha, fit_intercept=model.fit_intercept)
+    return _learned(model, rows, solution)
+
+
+def learn_more(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) -> Solution:
+    """Fit from what the model has seen and the new rows."""
+    first = not model.__sklearn_is_fitted__()
+    if not first and not hasattr(model, "statistic_"):
+        raise ValueError(
+            f"this {type(model).__name__} was fitted on a wide X and kept no statistics to go on "
+            "from; start a new model with partial_fit"
+        )
+    rows = read_rows(model, X, y, sample_weight, targets="numbers", reset=first)
+    alpha = _per_target(penalty, rows)
+    seen = getattr(model, "statistic_", 0)
+    if isinstance(seen, Moments):
+        seen = RootMoments.from_moments(seen)
+    total = seen + map_reduce(_least_squares.root_of, rows)
+    solution = _least_squares.from_root(
+        total, rows.n_features, alpha, fit_intercept=model.fit_intercept
+    )
+    return _learned(model, rows, solution)
+
+
+def _per_target(penalty: Any, rows: Rows) -> np.ndarray:
+    alpha = np.asarray(penalty, dtype=float)
+    if alpha.ndim > 1 or (alpha.ndim == 1 and rows.y_ndim == 1 and alpha.size != 1):
+        raise ValueError(f"alpha of shape {alpha.shape} does not fit y: give one number a target")
+    if (alpha < 0).any() or not np.isfinite(alpha).all():
+        raise ValueError(f"alpha must be finite and not negative; got {penalty!r}")
+    return alpha
+
+
+def _learned(model: Any, rows: Rows, solution: Solution) -> Solution:
+    coef = solution.coef.T.astype(rows.dtype, copy=False)
+    intercept = solution.intercept.astype(rows.dtype, copy=False)
+    single = rows.y_ndim == 1
+    model.coef_ = np.ascontiguousarray(coef[0] if single else coef)
+    model.intercept_ = intercept[0].item() if single else intercept
+    if not model.fit_intercept:
+        model.intercept_ = 0.0
+    if solution.statistic is not None:
+        model.statistic_ = solution.statistic
+    return solution

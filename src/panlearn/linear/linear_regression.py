@@ -1,0 +1,171 @@
+"""Ordinary, weighted and generalised least squares."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.estimator import fitting
+from panlearn.core.memory import require_memory
+from panlearn.core.validation import FLOATS
+from panlearn.linear._base import MultiTargetRegressor
+from panlearn.linear._least_squares import Solution
+from panlearn.linear._mergeable import learn, learn_more
+
+
+@dataclass(eq=False, repr=False)
+class LinearRegression(MultiTargetRegressor):
+    r"""Least squares: ordinary, weighted, or generalised by the covariance of the noise.
+
+    .. math::
+        \min_{w, b} \; (y - X w - b)^\top R^{-1} (y - X w - b)
+
+    with :math:`R = I`, :math:`R = \operatorname{diag}(1 / s_i)` for sample weights, or any
+    positive definite matrix.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether to learn the intercept b.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The weights w; where several solve the problem, those of least norm.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The intercept b.
+    rank_ : int
+        Rank of the centred X; absent for a wide sparse X, which is solved by LSQR.
+    singular_ : ndarray of shape (min(n_samples, n_features),)
+        Singular values of the centred X; absent likewise.
+    statistic_ : Statistic
+        The moments of the rows seen, from which `partial_fit` goes on; absent if X was wide.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    One pass over cache-sized blocks of X gives centred second moments, merged by Chan's update,
+    which are solved by Cholesky: :math:`O(n d^2)`, with memory for a few blocks beside X. If they
+    are ill-conditioned a second pass finds their square root by QR, and its singular values give
+    the solution with the accuracy of a solver on X itself. X may be an array, a sparse matrix, a
+    stream of batches (`panlearn.Batches`) or a Dask collection, with the same coefficients.
+
+    References
+    ----------
+    Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM.
+    doi:10.1137/1.9781611971484
+
+    Examples
+    --------
+    >>> from panlearn.linear import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model.coef_.round(6), round(model.intercept_, 6)
+    (array([2.]), 1.0)
+
+    Two measurements of one quantity, the second with four times the variance:
+
+    >>> gls = LinearRegression(fit_intercept=False)
+    >>> gls.fit([[1.0], [1.0]], [1.0, 3.0], noise_covariance=[[1, 0], [0, 4]]).coef_.round(6)
+    array([1.4])
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+
+    @fitting
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, noise_covariance: Any = None
+    ) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features).
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            The targets; with a stream they come in its batches.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+        noise_covariance : array-like of shape (n_samples, n_samples), default=None
+            Covariance R of the noise, up to a factor, in place of weights. X is then an array.
+
+        Returns
+        -------
+        LinearRegression
+            The model itself.
+        """
+        if noise_covariance is not None:
+            if sample_weight is not None:
+                raise ValueError("give sample_weight or noise_covariance, not both")
+            self._fit_generalised(X, y, noise_covariance)
+        else:
+            self._describe(learn(self, X, y, sample_weight))
+        return self
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more data as if it had been there from the start.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        LinearRegression
+            The model itself.
+        """
+        self._describe(learn_more(self, X, y, sample_weight))
+        return self
+
+    def _describe(self, solution: Solution) -> None:
+        if solution.singular is None:
+            return
+        self.singular_, self.rank_ = solution.singular, solution.rank
+        if solution.statistic is None or solution.statistic.weight <= self.n_features_in_:
+            return  # fewer rows than unknowns: the least-norm solution is what one asks for
+        if self.rank_ < self.n_features_in_:
+            warnings.warn(
+                f"X has rank {self.rank_} with {self.n_features_in_} columns, so many solutions "
+                "fit as well; this is the one of least norm. Drop constant or repeated columns, "
+                "or use Ridge",
+                linalg.LinAlgWarning,
+                stacklevel=4,
+            )
+
+    def _fit_generalised(self, X: Any, y: Any, noise_covariance: Any) -> None:
+        """Whiten rows and intercept by the Cholesky factor of R, then solve as usual."""
+        X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
+        n = len(X)
+        require_memory((n, n), "the Cholesky factor of noise_covariance", "use sample_weight")
+        covariance = check_array(noise_covariance, dtype=FLOATS, input_name="noise_covariance")
+        check_consistent_length(X, covariance, covariance.T)
+        try:
+            factor = linalg.cholesky(covariance, lower=True)
+        except linalg.LinAlgError as error:
+            raise ValueError("noise_covariance must be positive definite") from error
+        design = np.column_stack([X, np.ones(n)]) if self.fit_intercept else X
+        whitened = linalg.solve_triangular(
+            factor, np.column_stack([design, y]), lower=True, check_finite=False
+        )
+        columns = design.shape[1]
+        cond = max(design.shape) * np.finfo(whitened.dtype).eps
+        coef, _, self.rank_, self.singular_ = linalg.lstsq(
+            whitened[:, :columns], whitened[:, columns:], cond=cond
+        )
+        coef = coef.astype(X.dtype, copy=False).T
+        intercept = coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef), X.dtype)
+        coef = np.ascontiguousarray(coef[:, : X.shape[1]])
+        single = y.ndim == 1
+        self.coef_ = coef[0] if single else coef
+        self.intercept_ = intercept[0].item() if single else intercept

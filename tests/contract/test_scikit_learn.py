@@ -1,0 +1,19 @@
+"""scikit-learn's own estimator checks, on every estimator of the library."""
+
+import pytest
+from scipy.linalg import LinAlgWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import panlearn
+
+# Name of the class -> name of the check -> why it cannot pass.
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+
+
+@pytest.mark.filterwarnings("ignore:X has rank:scipy.linalg.LinAlgWarning")
+@parametrize_with_checks(
+    [cls() for _, cls in panlearn.all_estimators()],
+    expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}),
+)
+def test_check(estimator, check):
+    check(estimator)
