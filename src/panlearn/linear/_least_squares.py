@@ -112,18 +112,51 @@ def _cholesky_solve(gram: np.ndarray, cross: np.ndarray, alpha: float) -> np.nda
 
 
 def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
-    """Solve from the square root of the moments, by its singular values."""
+    """Solve from the square root of the moments: by its singular values, or the dual if wide."""
     rows = root.root
     if not fit_intercept:
         rows = np.vstack([rows, np.sqrt(root.weight) * root.mean])
-    left, singular, right = linalg.svd(rows[:, :d], full_matrices=False)
-    cut = max(root.weight, d) * EPS * singular.max(initial=0.0)
-    projected = left.T @ rows[:, d:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = singular[:, None] / (singular[:, None] ** 2 + alpha)
-    coef = right.T @ (np.where(singular[:, None] > cut, gain, 0.0) * projected)
-    rank = int((singular > cut).sum())
+    design, target = rows[:, :d], rows[:, d:]
+    cut = max(root.weight, d) * EPS
+    solved = _dual(design, target, alpha, cut) if len(rows) < d else None
+    coef, singular = solved or _singular(design, target, alpha, cut)
+    rank = None if singular is None else int((singular > cut * singular.max(initial=0.0)).sum())
     return Solution(coef, _intercept(root, coef, fit_intercept), singular, rank, root)
+
+
+def _singular(
+    design: np.ndarray, target: np.ndarray, alpha: np.ndarray, cut: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """W = V diag(s / (s^2 + alpha)) U^T Y, leaving out directions that are only rounding."""
+    left, singular, right = linalg.svd(design, full_matrices=False)
+    column = singular[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.where(column > cut * singular.max(initial=0.0), column / (column**2 + alpha), 0.0)
+    return right.T @ (gain * (left.T @ target)), singular
+
+
+def _dual(
+    design: np.ndarray, target: np.ndarray, alpha: np.ndarray, cut: float
+) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """W = X^T (X X^T + alpha I)^-1 Y for fewer rows than columns; None if it would lose digits."""
+    kernel = design @ design.T
+    if len(kernel) and alpha.min() > RCOND * np.trace(kernel):
+        weights = np.empty_like(target)
+        for value in np.unique(alpha):
+            columns = np.broadcast_to(alpha == value, target.shape[1])
+            penalised = kernel + value * np.eye(len(kernel))
+            weights[:, columns] = linalg.solve(penalised, target[:, columns], assume_a="pos")
+        return design.T @ weights, None
+    values, vectors = linalg.eigh(kernel)
+    top = values.max(initial=0.0)
+    null = values <= cut * top  # such a direction is orthogonal to the rows and contributes nothing
+    if not (null | (values + alpha.min() > RCOND * top)).all():
+        return None
+    values = np.where(null, 0.0, values)[:, None]
+    with np.errstate(divide="ignore"):
+        gain = np.where(null[:, None], 0.0, 1 / (values + alpha))
+    coef = design.T @ (vectors @ (gain * (vectors.T @ target)))
+    return coef, np.sqrt(values[::-1, 0])
 
 
 def _intercept(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndarray:

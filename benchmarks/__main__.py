@@ -1,0 +1,51 @@
+"""``python -m benchmarks [family ...] [--only text]``: run, print and keep the tables."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import Row, families, load, run, write
+
+console = Console()
+
+
+def show(family: str, rows: list[Row], growth: dict[str, float]) -> None:
+    table = Table(title=family)
+    for column in ("workload", "contender", "seconds", "ratio", "bar", "MB", "quality"):
+        table.add_column(column, justify="left" if column in ("workload", "quality") else "right")
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        colour = "" if row.ratio is None else "[green]" if row.ratio >= row.bar else "[red]"
+        quality = ", ".join(f"{k} {v:.6g}" for k, v in row.quality.items())
+        bar = "" if row.bar is None else f"{row.bar:g}"
+        cells = (row.workload, row.contender, f"{row.seconds:.4g}", colour + ratio, bar)
+        table.add_row(*cells, f"{row.memory_mb:.0f}", quality)
+    console.print(table)
+    for what, power in growth.items():
+        console.print(f"{what}: time grows as size^{power:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("family", nargs="*", default=families(), help="which (default: all)")
+    parser.add_argument("--only", default="", help="workloads whose name holds this text")
+    arguments = parser.parse_args()
+    for family in arguments.family:
+        module = load(family)
+        rows = [
+            row
+            for workload in module.workloads()
+            if arguments.only in workload.name
+            for row in run(workload)
+        ]
+        growth = {} if arguments.only else getattr(module, "growth", dict)()
+        show(family, rows, growth)
+        if not arguments.only:
+            write(family, rows, growth)
+
+
+if __name__ == "__main__":
+    main()
