@@ -3,19 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test bench docs lint clean
+.PHONY: demo test bench status docs lint clean
 
 demo: .venv/.demo
 	$(BIN)/panlearn compare --report panlearn-report.html
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --junitxml=build/junit.xml
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 
-docs: .venv/.dev
+status: test bench
 	$(BIN)/python -m benchmarks.status
+
+docs: .venv/.dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 lint: .venv/.dev
