@@ -150,8 +150,9 @@ class Moments(Statistic):
 
     Two summaries merge by Chan's update, :math:`S = S_1 + S_2 + \frac{w_1 w_2}{w} \delta
     \delta^\top` with :math:`\delta = \mu_2 - \mu_1`. The mean is kept in two parts, itself and
-    what its rounding took away, so data at an offset of 1e8 keep their digits. Several arrays are laid side by side: with ``Moments.of(X, y)`` the scatter holds the
-    moments of X, those of y, and their cross-moments (`blocks` cuts it up).
+    what its rounding took away, so data at an offset of 1e8 keep their digits. Several arrays are
+    laid side by side: with ``Moments.of(X, y)`` the scatter holds the moments of X, those of y,
+    and their cross-moments (`blocks` cuts it up).
 
     Attributes
     ----------
