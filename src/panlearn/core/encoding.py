@@ -33,6 +33,7 @@ _SCIKIT_LEARN = {
     }.items()
     for name in names.split()
 }
+_SPARSE = (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _KEPT_PRIVATE = ("_sklearn_output_config",)
 
@@ -59,6 +60,8 @@ class Encoder:
             self._open.pop()
 
     def _encode_object(self, value: Any) -> Any:
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError("cannot save a masked array: its mask would be lost")
         if isinstance(value, np.ndarray | np.generic):
             return self._encode_array(value)
         if isinstance(value, list):
@@ -82,10 +85,10 @@ class Encoder:
 
     def _encode_array(self, value: Any) -> Any:
         array, scalar = np.asarray(value), isinstance(value, np.generic)
-        if array.dtype.kind in "OUS":
+        if array.dtype.kind in "OU":
             items = [self.encode(v) for v in array.ravel().tolist()]
-            dtype = array.dtype.str
-            return {"#": "objects", "dtype": dtype, "shape": array.shape, "value": items}
+            kind, shape = array.dtype.kind, list(array.shape)
+            return {"#": "objects", "kind": kind, "shape": shape, "value": items}
         code = {"#": "array", "scalar": scalar}
         if array.dtype.kind == "c":
             code["complex"] = array.dtype.str
@@ -98,11 +101,12 @@ class Encoder:
         return code
 
     def _encode_sparse(self, value: Any) -> Any:
-        csr = value.tocsr()
+        if value.format not in ("csr", "csc"):
+            raise TypeError(f"cannot save a sparse matrix in format {value.format}, only csr, csc")
         kind = "array" if isinstance(value, sparse.sparray) else "matrix"
-        parts = [self.encode(p) for p in (csr.data, csr.indices, csr.indptr)]
-        shape = list(csr.shape)
-        return {"#": "sparse", "kind": kind, "format": value.format, "shape": shape, "csr": parts}
+        parts = [self.encode(p) for p in (value.data, value.indices, value.indptr)]
+        name, shape = f"{value.format}_{kind}", list(value.shape)
+        return {"#": "sparse", "kind": name, "shape": shape, "parts": parts}
 
     def _encode_random(self, value: Any) -> Any:
         legacy = isinstance(value, np.random.RandomState)
@@ -163,10 +167,7 @@ class Decoder:
         return np.dtype(str(code["value"]))
 
     def _scalar_type(self, code: dict) -> type:
-        found = getattr(np, code["value"])
-        if not (isinstance(found, type) and issubclass(found, np.generic)):
-            raise ValueError(f"{code['value']} is not a NumPy scalar type")
-        return found
+        return np.sctypeDict[code["value"]]
 
     def _array(self, code: dict) -> Any:
         array = self._arrays[code["name"]]
@@ -176,21 +177,27 @@ class Decoder:
 
     def _objects(self, code: dict) -> Any:
         array = np.empty(len(code["value"]), dtype=object)
-        array[:] = [self.decode(c) for c in code["value"]]
-        return array.reshape(code["shape"]).astype(code["dtype"])
+        for i, item in enumerate(code["value"]):  # one by one: an item may be a list
+            array[i] = self.decode(item)
+        # strings are as wide as the widest of them: a width from the file could fill the memory
+        array = array.astype(str) if code["kind"] == "U" else array
+        return array.reshape(code["shape"])
 
     def _sparse(self, code: dict) -> Any:
-        data, indices, indptr = (self.decode(c) for c in code["csr"])
-        make = sparse.csr_array if code["kind"] == "array" else sparse.csr_matrix
-        matrix = make((data, indices, indptr), shape=tuple(code["shape"]))
+        make = {f.__name__: f for f in _SPARSE}[code["kind"]]
+        matrix = make(tuple(self.decode(c) for c in code["parts"]), shape=tuple(code["shape"]))
         matrix.check_format(full_check=True)
-        return matrix.asformat(code["format"])
+        return matrix
 
     def _random(self, code: dict) -> Any:
         state = self.decode(code["state"])
         if state["bit_generator"] not in _BIT_GENERATORS:
             raise ValueError(f"unknown bit generator {state['bit_generator']}")
-        bits = getattr(np.random, state["bit_generator"])()
+        # NumPy trusts these two positions in its buffers and would read beyond them
+        inner = state["state"] if state["bit_generator"] == "MT19937" else state
+        if not 0 <= inner.get("pos", 0) <= 624 or not 0 <= inner.get("buffer_pos", 0) <= 4:
+            raise ValueError("the state of the random generator is out of range")
+        bits = getattr(np.random, state["bit_generator"])(0)
         bits.state = state
         return np.random.RandomState(bits) if code["legacy"] else np.random.Generator(bits)
 
@@ -199,8 +206,7 @@ class Decoder:
         if cls is None:
             raise ValueError(f"class {code['class']!r} is not among those that can be loaded")
         state = {str(key): self.decode(value) for key, value in code["state"].items()}
-        if issubclass(cls, Estimator | Statistic):
-            _check_attributes(cls, state)
+        _check_attributes(cls, state)
         value = cls.__new__(cls)
         if isinstance(value, BaseEstimator):
             value.__setstate__(state)
@@ -243,11 +249,28 @@ def _find_class(path: str) -> type | None:
 
 
 def _check_attributes(cls: type, state: dict[str, Any]) -> None:
-    """An estimator has all its fields and learned attributes, a statistic just its fields."""
-    names = {f.name for f in fields(cls)} if is_dataclass(cls) else set()
-    learned = {
-        k for k in state if issubclass(cls, Estimator) and k.endswith("_") and k.isidentifier()
-    }
-    unknown = set(state) - names - {k for k in learned if k[0] != "_"} - set(_KEPT_PRIVATE)
-    if unknown or not names <= set(state):
-        raise ValueError(f"{cls.__name__} has wrong attributes: {sorted(unknown or names)}")
+    """Let a file set hyper-parameters and what was learned, and hide no method behind them.
+
+    A statistic has just its fields; an estimator of ours has all its fields and names that end in
+    an underscore; one of scikit-learn's may have private attributes too.
+    """
+    names = {f.name for f in fields(cls)} if is_dataclass(cls) else set(cls._get_param_names())
+    if issubclass(cls, Statistic):
+        allowed = set()
+    else:
+        foreign = not issubclass(cls, Estimator)
+        allowed = {k for k in state if _is_learned(k) or (foreign and _is_private(k))}
+        allowed = {k for k in allowed if not callable(getattr(cls, k, None))} | set(_KEPT_PRIVATE)
+    unknown, missing = set(state) - names - allowed, names - set(state)
+    if unknown or missing:
+        raise ValueError(
+            f"{cls.__name__} with attributes {sorted(unknown)} too many, {sorted(missing)} too few"
+        )
+
+
+def _is_learned(name: str) -> bool:
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _is_private(name: str) -> bool:
+    return name.isidentifier() and name.startswith("_") and not name.startswith("__")

@@ -7,9 +7,11 @@ tree of merges. The estimator does not know which.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -50,6 +52,8 @@ def map_reduce(summary: Summary, rows: Rows, *, require_finite: bool = True) -> 
         total = _reduce_dask(summary, rows.parts)
     else:
         total = _reduce_blocks(functools.partial(_summarise, summary), iter(rows))
+    if getattr(total, "weight", None) == 0:
+        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
     if require_finite and not total.is_finite:
         rows.reject_non_finite()
         raise ValueError(
@@ -75,7 +79,7 @@ def _reduce_blocks(summary: Callable[[Block], S], blocks: Iterator[Block]) -> S:
     head = list(islice(blocks, 2))
     if len(head) < 2 or n_threads() == 1:
         return _merge(map(summary, [*head, *blocks] if len(head) < 2 else _chain(head, blocks)))
-    with ThreadPoolExecutor(n_threads()) as pool, _blas().limit(limits=1, user_api="blas"):
+    with ThreadPoolExecutor(n_threads()) as pool, _one_blas_thread():
         return _merge(_in_order(pool, summary, _chain(head, blocks)))
 
 
@@ -112,10 +116,36 @@ def _reduce_dask(summary: Summary, parts: list[Any]) -> Any:
         dask.delayed(operator.add),
     )
     level = [summarise(part) for part in parts]
+    if not level:
+        raise ValueError("the Dask collection has no partition, so there is nothing to learn from")
     while len(level) > 1:
         pairs = [add(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
         level = pairs + level[len(pairs) * 2 :]
     return level[0].compute()
+
+
+_blas_lock = threading.Lock()
+_blas_holds: list[Any] = []
+
+
+@contextlib.contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread; of several fits at once the first sets it, the last lifts it.
+
+    The setting belongs to the process: if each fit restored what it found, one that started in
+    the middle of another would restore 1 for good.
+    """
+    with _blas_lock:
+        limit = None if _blas_holds else _blas().limit(limits=1, user_api="blas")
+        _blas_holds.append(limit)
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            limit = _blas_holds[0]
+            _blas_holds.pop()
+            if not _blas_holds:
+                limit.restore_original_limits()
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -96,16 +97,23 @@ def allows(annotation: Any, value: Any) -> bool:
     if annotation is int:
         return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if annotation is float:
-        return (
-            isinstance(value, Real)
-            and not isinstance(value, bool | np.bool_)
-            and not np.isnan(float(value))
+        return _is_number(value)
+    if annotation is np.ndarray:  # the field takes anything array-like but a scalar
+        return not isinstance(value, np.generic) and (
+            isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__array__")
         )
-    if annotation is np.ndarray:  # the field takes anything array-like
-        return isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__array__")
     if origin is Callable or annotation is Callable:
         return callable(value)
     return isinstance(value, origin or annotation)
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # an int beyond the floats
+        return False
 
 
 def describe(annotation: Any) -> str:

@@ -12,13 +12,15 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import re
+import secrets
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save as to_safetensors
+from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.encoding import Decoder, Encoder
@@ -50,6 +52,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> panlearn.load(path).predict([[3.0]]) == model.predict([[3.0]])
     array([ True])
     """
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(f"panlearn.save takes an estimator; got a {type(model).__name__}")
     encoder = Encoder()
     structure = json.dumps(encoder.encode(model), separators=(",", ":"))
     metadata = {
@@ -84,21 +88,24 @@ def load(path: str | os.PathLike[str]) -> Any:
             arrays = {name: file.get_tensor(name) for name in file.keys()}
     except Exception as error:
         raise ModelFileError(f"{path} is not a panlearn model: {error}") from error
-    name, _, number = metadata.get("format", "").partition(" ")
-    if name != "panlearn" or not number.isdigit():
+    version = re.fullmatch("panlearn ([1-9][0-9]{0,8})", metadata.get("format", ""), re.ASCII)
+    if version is None:
         raise ModelFileError(f"{path} was not written by panlearn.save")
-    if int(number) > FORMAT:
+    if int(version[1]) > FORMAT:
         raise ModelFileError(
-            f"{path} has format {number}, written by panlearn {metadata.get('panlearn')}; "
+            f"{path} has format {version[1]}, written by panlearn {metadata.get('panlearn')}; "
             f"this is {panlearn.__version__}, which reads up to {FORMAT}: upgrade panlearn"
         )
     structure = metadata.get("structure", "")
     if metadata.get("sha256") != _digest(structure, arrays):
         raise ModelFileError(f"{path} is damaged: its contents do not match its checksum")
     try:
-        return Decoder(arrays).decode(json.loads(structure))
+        model = Decoder(arrays).decode(json.loads(structure))
     except Exception as error:
         raise ModelFileError(f"{path} does not describe a known model: {error}") from error
+    if not isinstance(model, BaseEstimator):
+        raise ModelFileError(f"{path} holds a {type(model).__name__}, not a model")
+    return model
 
 
 def _digest(structure: str, arrays: dict[str, np.ndarray]) -> str:
@@ -112,9 +119,10 @@ def _digest(structure: str, arrays: dict[str, np.ndarray]) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """Write beside the target, then rename over it: the old file or the new one, nothing else."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    path = path.resolve()  # a link stays a link
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:  # with the permissions that any new file gets
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

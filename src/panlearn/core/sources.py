@@ -53,7 +53,12 @@ class Batches:
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        if not callable(source) and not isinstance(source, Iterable):
+            raise TypeError(
+                f"a stream is an iterable of batches or a function that returns one; got {source!r}"
+            )
         self.source = source
+        self._walked: Any = None
 
     @property
     def repeatable(self) -> bool:
@@ -62,7 +67,24 @@ class Batches:
 
     def __iter__(self) -> Iterator[Block]:
         items = self.source() if callable(self.source) else self.source
-        return (Block(*item) if isinstance(item, tuple) else Block(item) for item in items)
+        if callable(self.source) and isinstance(items, Iterator):
+            if items is self._walked:
+                raise ValueError(
+                    "the function given to Batches returned the same iterator twice, and it can be "
+                    "walked once; let the function make a fresh one each time"
+                )
+            self._walked = items
+        return map(_as_block, items)
+
+
+def _as_block(item: Any) -> Block:
+    if not isinstance(item, tuple):
+        return Block(item)
+    if not 1 <= len(item) <= 3:
+        raise ValueError(
+            f"a batch is X, (X, y) or (X, y, sample_weight); got a tuple of {len(item)}"
+        )
+    return Block(*item)
 
 
 def read_parquet(

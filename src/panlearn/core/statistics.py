@@ -149,15 +149,18 @@ class Moments(Statistic):
         S = \sum_i w_i (z_i - \mu)(z_i - \mu)^\top
 
     Two summaries merge by Chan's update, :math:`S = S_1 + S_2 + \frac{w_1 w_2}{w} \delta
-    \delta^\top` with :math:`\delta = \mu_2 - \mu_1`, so data at an offset of 1e8 keep their
-    digits. Several arrays are laid side by side: with ``Moments.of(X, y)`` the scatter holds the
-    moments of X, those of y, and their cross-moments (`blocks` cuts it up).
+    \delta^\top` with :math:`\delta = \mu_2 - \mu_1`. The mean is kept in two parts, itself and
+    what its rounding took away, so data at an offset of 1e8 keep their digits. Several arrays are
+    laid side by side: with ``Moments.of(X, y)`` the scatter holds the moments of X, those of y,
+    and their cross-moments (`blocks` cuts it up).
 
     Attributes
     ----------
     weight : float
     mean : ndarray of shape (d,)
     scatter : ndarray of shape (d, d)
+    rest : ndarray of shape (d,)
+        The mean to more digits than one float has is ``mean + rest``.
 
     Examples
     --------
@@ -171,6 +174,7 @@ class Moments(Statistic):
     weight: float
     mean: np.ndarray
     scatter: np.ndarray
+    rest: np.ndarray | float = 0.0
 
     @classmethod
     def of(cls, *arrays: Any, weight: np.ndarray | None = None) -> Self:
@@ -178,9 +182,8 @@ class Moments(Statistic):
         arrays = tuple(_two_dimensional(a) for a in arrays)
         if any(sparse.issparse(a) for a in arrays):
             return cls(*_sparse_moments(arrays, weight))
-        total, mean, centred = _centre(arrays, weight)
-        # float32 rows are multiplied in float32; sums over blocks are kept in float64
-        return cls(total, mean, (centred.T @ centred).astype(np.float64, copy=False))
+        total, mean, rest, centred = _centre(arrays, weight)
+        return cls(total, mean, centred.T @ centred, rest)
 
     @classmethod
     def zero(cls, d: int) -> Self:
@@ -194,13 +197,13 @@ class Moments(Statistic):
             return NotImplemented
         if other.weight == 0 or self.weight == 0:
             return self if other.weight == 0 else type(self)(*vars(other).values())
-        weight, mean, shift = _merge_means(self, other)
+        weight, mean, rest, shift = _merge_means(self, other)
         scatter = self.scatter + other.scatter
         scatter += np.outer(shift, shift)
-        return type(self)(weight, mean, scatter)
+        return type(self)(weight, mean, scatter, rest)
 
     def __mul__(self, factor: float) -> Self:
-        return type(self)(factor * self.weight, self.mean, factor * self.scatter)
+        return type(self)(factor * self.weight, self.mean, factor * self.scatter, self.rest)
 
     def blocks(self, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cut the scatter after column d: within the first, across, within the second."""
@@ -227,18 +230,21 @@ class RootMoments(Statistic):
     weight : float
     mean : ndarray of shape (d,)
     root : ndarray of shape (min(rows, d), d)
+    rest : ndarray of shape (d,)
+        As in `Moments`.
     """
 
     weight: float
     mean: np.ndarray
     root: np.ndarray
+    rest: np.ndarray | float = 0.0
 
     @classmethod
     def of(cls, *arrays: Any, weight: np.ndarray | None = None) -> Self:
         """Summarise the rows of one or more dense or sparse arrays laid side by side."""
         dense = tuple(_two_dimensional(a.toarray() if sparse.issparse(a) else a) for a in arrays)
-        total, mean, centred = _centre(dense, weight)
-        return cls(total, mean, _triangle(centred.astype(np.float64, copy=False)))
+        total, mean, rest, centred = _centre(dense, weight)
+        return cls(total, mean, _triangle(centred), rest)
 
     @classmethod
     def zero(cls, d: int) -> Self:
@@ -252,19 +258,20 @@ class RootMoments(Statistic):
             return NotImplemented
         if other.weight == 0 or self.weight == 0:
             return self if other.weight == 0 else type(self)(*vars(other).values())
-        weight, mean, shift = _merge_means(self, other)
+        weight, mean, rest, shift = _merge_means(self, other)
         stacked = np.vstack([self.root, other.root, shift])
-        return type(self)(weight, mean, _triangle(stacked))
+        return type(self)(weight, mean, _triangle(stacked), rest)
 
     def __mul__(self, factor: float) -> Self:
-        return type(self)(factor * self.weight, self.mean, np.sqrt(factor) * self.root)
+        root = np.sqrt(factor) * self.root
+        return type(self)(factor * self.weight, self.mean, root, self.rest)
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
         """Take the square root of moments; it has no more digits than they have."""
         values, vectors = linalg.eigh(moments.scatter)
         root = np.sqrt(np.clip(values, 0, None))[:, None] * vectors.T
-        return cls(moments.weight, moments.mean, root)
+        return cls(moments.weight, moments.mean, root, moments.rest)
 
     @property
     def scatter(self) -> np.ndarray:
@@ -281,56 +288,64 @@ def _two_dimensional(array: Any) -> Any:
 
 def _centre(
     arrays: tuple[np.ndarray, ...], weight: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Total weight, mean, and the rows sqrt(w_i) (z_i - mean), in one new array.
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Total weight, mean in two parts, and the rows sqrt(w_i) (z_i - mean), in one new array.
 
     The mean is subtracted first and the mean of what is left is subtracted again: at a large
-    offset the first mean is off by its rounding, and the second step takes that out.
+    offset the first mean is off by its rounding, and the second step takes that out. float32 rows
+    become float64 here, a block at a time: squaring them would lose the digits they have.
     """
     n, d = arrays[0].shape[0], sum(a.shape[1] for a in arrays)
-    rows = np.empty((n, d), dtype=np.result_type(np.float32, *arrays))
+    rows = np.empty((n, d))
     np.concatenate(arrays, axis=1, out=rows, casting="same_kind")
-    total = float(n) if weight is None else float(weight.sum())
+    total = float(n) if weight is None else float(weight.sum(dtype=float))
     if n == 0 or total == 0:
-        return 0.0, np.zeros(d), rows[:0].astype(float)
+        return 0.0, np.zeros(d), np.zeros(d), rows[:0]
     share = np.full(n, 1 / n) if weight is None else weight / total
-    share = share.astype(rows.dtype, copy=False)
     mean = share @ rows
     rows -= mean
     correction = share @ rows
     rows -= correction
     if weight is not None:
-        rows *= np.sqrt(weight).astype(rows.dtype, copy=False)[:, None]
-    return total, mean.astype(float) + correction, rows
+        rows *= np.sqrt(weight, dtype=float)[:, None]
+    return total, *_two_sum(mean, correction), rows
+
+
+def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded sum and what the rounding took away: together exactly a + b (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
 
 
 def _sparse_moments(
     arrays: tuple[Any, ...], weight: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Moments of sparse rows: raw second moments less those of the mean, no row made dense."""
     rows = sparse.hstack([sparse.csr_array(a) for a in arrays], format="csr")
     if rows.dtype != np.float64:
         rows = rows.astype(np.float64)
     if rows.nnz > 0.3 * np.prod(rows.shape):  # nothing to save, and centring keeps more digits
-        total, mean, centred = _centre((rows.toarray(),), weight)
-        return total, mean, centred.T @ centred
+        total, mean, rest, centred = _centre((rows.toarray(),), weight)
+        return total, mean, centred.T @ centred, rest
     weight = np.ones(rows.shape[0]) if weight is None else np.asarray(weight, dtype=float)
     total = float(weight.sum())
     if total == 0:
-        return 0.0, np.zeros(rows.shape[1]), np.zeros((rows.shape[1],) * 2)
+        d = rows.shape[1]
+        return 0.0, np.zeros(d), np.zeros((d, d)), np.zeros(d)
     mean = (weight @ rows) / total
     scaled = rows.multiply(np.sqrt(weight)[:, None]).tocsr()
     scatter = (scaled.T @ scaled).toarray()
     scatter -= total * np.outer(mean, mean)
-    return total, mean, scatter
+    return total, mean, scatter, np.zeros(rows.shape[1])
 
 
-def _merge_means(a: Any, b: Any) -> tuple[float, np.ndarray, np.ndarray]:
-    """Total weight, mean, and the row sqrt(w_a w_b / w) (mean_b - mean_a) of Chan's update."""
+def _merge_means(a: Any, b: Any) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Total weight, mean in two parts, and the row sqrt(w_a w_b / w) (mean_b - mean_a) of Chan."""
     weight = a.weight + b.weight
-    delta = b.mean - a.mean
-    mean = a.mean + (b.weight / weight) * delta
-    return weight, mean, np.sqrt(a.weight * (b.weight / weight)) * delta
+    delta = (b.mean - a.mean) + (b.rest - a.rest)
+    mean, rest = _two_sum(a.mean, a.rest + (b.weight / weight) * delta)
+    return weight, mean, rest, np.sqrt(a.weight * (b.weight / weight)) * delta
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:

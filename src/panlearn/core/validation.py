@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -62,6 +62,11 @@ def read_rows(
         array source is not searched for NaN here: `map_reduce` sees it in the sum.
     """
     if (stream := as_batches(X, y)) is not None:
+        if sample_weight is not None:
+            raise ValueError(
+                "with a stream of batches, sample_weight comes in the batches: give tuples "
+                "(X, y, sample_weight)"
+            )
         if repeatable and not stream.repeatable:
             raise ValueError(
                 f"{type(estimator).__name__} walks the data several times and this iterator can "
@@ -71,6 +76,8 @@ def read_rows(
         return _stream_rows(estimator, stream, targets, reset, accept_sparse)
     if is_dask(X):
         return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse)
+    for name, values in {"X": X, "y": y, "sample_weight": sample_weight}.items():
+        _reject_masked(name, values)
     rest = dict(
         reset=reset,
         accept_sparse="csr" if accept_sparse else False,
@@ -99,22 +106,36 @@ def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         return y
-    return np.asarray(y, dtype=dtype)
+    try:
+        with np.errstate(over="ignore"):
+            numbers = np.asarray(y, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from error
+    assert_all_finite(numbers, input_name="y")  # float64 targets may not fit into float32
+    return numbers
 
 
 def _weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-    if not weight.any():
-        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
-    return weight
+    return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+
+
+def _reject_masked(name: str, values: Any) -> None:
+    """What a mask hides must not be learned from, and np.asarray would uncover it."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array with hidden entries; drop those rows, or fill them with "
+            "values.filled()"
+        )
 
 
 def _check_block(
     block: Block, *, n_features: int, names: Any, targets: Targets, accept_sparse: bool, who: str
 ) -> Block:
     """Validate a batch or a partition against what the first one looked like."""
+    for name, values in zip(("X", "y", "sample_weight"), block, strict=True):
+        _reject_masked(name, values)
     columns = getattr(block.X, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
         raise ValueError(f"a batch has columns {list(columns)}; the first had {list(names)}")
@@ -144,7 +165,9 @@ def _check_block(
         check_consistent_length(X, y)
     weight = block.weight
     if weight is not None:
-        weight = _check_sample_weight(weight, X, dtype=X.dtype, ensure_non_negative=True)
+        weight = _check_sample_weight(
+            weight, X, dtype=X.dtype, ensure_non_negative=True, allow_all_zero_weights=True
+        )
     return Block(X, y, weight)
 
 

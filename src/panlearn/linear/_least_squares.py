@@ -8,6 +8,7 @@ works on the rows, and still mergeable.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg.lapack import dpocon
 from scipy.sparse.linalg import LinearOperator, lsqr
+from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
@@ -66,8 +68,10 @@ def fit(rows: Rows, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
         root = map_reduce(root_of, rows)
         return from_root(root, d, alpha, fit_intercept=fit_intercept)
     require_memory((d, d), "the matrix of second moments", "use fewer features, or Lasso")
-    moments = map_reduce(moments_of, rows)
-    solution = from_moments(moments, d, alpha, fit_intercept=fit_intercept)
+    moments = map_reduce(moments_of, rows, require_finite=False)
+    solution = None
+    if moments.is_finite:  # else the squares overflow, and the root may not
+        solution = from_moments(moments, d, alpha, fit_intercept=fit_intercept)
     if solution is None:
         root = map_reduce(root_of, rows)
         solution = from_root(root, d, alpha, fit_intercept=fit_intercept)
@@ -80,13 +84,13 @@ def from_moments(
     """Solve (S + alpha I) W = S_xy by Cholesky, or give None if it would lose digits."""
     second = moments.scatter if fit_intercept else moments.raw
     gram, cross = second[:d, :d], second[:d, d:]
-    noise = 4 * EPS * np.abs(moments.mean[:d])
-    live = np.diag(gram) > moments.weight * noise**2  # the others are constant: they get zero
+    live = _varies(np.sqrt(np.diag(gram).clip(0)), moments)
     if moments.weight <= d or not live.any():
         return None
     coef = np.zeros_like(cross)
+    alpha = _per_target(alpha, cross.shape[1])
     for value in np.unique(alpha):
-        columns = np.broadcast_to(alpha == value, cross.shape[1])
+        columns = alpha == value
         part = _cholesky_solve(gram[np.ix_(live, live)], cross[np.ix_(live, columns)], value)
         if part is None:
             return None
@@ -116,47 +120,87 @@ def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bo
     rows = root.root
     if not fit_intercept:
         rows = np.vstack([rows, np.sqrt(root.weight) * root.mean])
-    design, target = rows[:, :d], rows[:, d:]
-    cut = max(root.weight, d) * EPS
-    solved = _dual(design, target, alpha, cut) if len(rows) < d else None
-    coef, singular = solved or _singular(design, target, alpha, cut)
-    rank = None if singular is None else int((singular > cut * singular.max(initial=0.0)).sum())
+    design, targets = rows[:, :d], rows[:, d:]
+    alpha = _per_target(alpha, targets.shape[1])
+    if len(rows) < d and (solved := _dual(design, targets, alpha)) is not None:
+        coef, singular = solved
+        rank = None if singular is None else int(np.count_nonzero(singular))
+        return Solution(coef, _intercept(root, coef, fit_intercept), singular, rank, root)
+    left, singular, right = linalg.svd(design, full_matrices=False)
+    rank = int((singular > _cut(singular, rows)).sum())
+    coef, live = None, _varies(np.abs(design).max(axis=0, initial=0.0), root)
+    if not alpha.any():
+        coef = _solve_in_own_units(design, targets, live)
+    if coef is not None:
+        rank = int(live.sum())
+    else:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # s / (s^2 + alpha), with no square to overflow or vanish
+            gain = 1 / (singular[:, None] + alpha / singular[:, None])
+        gain[rank:] = 0
+        coef = right.T @ (gain * (left.T @ targets))
     return Solution(coef, _intercept(root, coef, fit_intercept), singular, rank, root)
 
 
-def _singular(
-    design: np.ndarray, target: np.ndarray, alpha: np.ndarray, cut: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """W = V diag(s / (s^2 + alpha)) U^T Y, leaving out directions that are only rounding."""
-    left, singular, right = linalg.svd(design, full_matrices=False)
-    column = singular[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = np.where(column > cut * singular.max(initial=0.0), column / (column**2 + alpha), 0.0)
-    return right.T @ (gain * (left.T @ target)), singular
-
-
 def _dual(
-    design: np.ndarray, target: np.ndarray, alpha: np.ndarray, cut: float
+    design: np.ndarray, targets: np.ndarray, alpha: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None] | None:
     """W = X^T (X X^T + alpha I)^-1 Y for fewer rows than columns; None if it would lose digits."""
-    kernel = design @ design.T
-    if len(kernel) and alpha.min() > RCOND * np.trace(kernel):
-        weights = np.empty_like(target)
+    with np.errstate(over="ignore"):
+        kernel = design @ design.T
+    if not np.isfinite(kernel).all():
+        return None
+    if alpha.min() > RCOND * np.trace(kernel):
+        weights = np.empty_like(targets)
         for value in np.unique(alpha):
-            columns = np.broadcast_to(alpha == value, target.shape[1])
+            columns = alpha == value
             penalised = kernel + value * np.eye(len(kernel))
-            weights[:, columns] = linalg.solve(penalised, target[:, columns], assume_a="pos")
+            weights[:, columns] = linalg.solve(penalised, targets[:, columns], assume_a="pos")
         return design.T @ weights, None
     values, vectors = linalg.eigh(kernel)
-    top = values.max(initial=0.0)
-    null = values <= cut * top  # such a direction is orthogonal to the rows and contributes nothing
-    if not (null | (values + alpha.min() > RCOND * top)).all():
+    null = values <= _cut(values, design)  # orthogonal to the rows: such a direction adds nothing
+    if not (null | (values + alpha.min() > RCOND * values.max(initial=0.0))).all():
         return None
-    values = np.where(null, 0.0, values)[:, None]
-    with np.errstate(divide="ignore"):
-        gain = np.where(null[:, None], 0.0, 1 / (values + alpha))
-    coef = design.T @ (vectors @ (gain * (vectors.T @ target)))
-    return coef, np.sqrt(values[::-1, 0])
+    values[null] = 0.0
+    gain = np.zeros_like(targets)
+    gain[~null] = 1 / (values[~null, None] + alpha)
+    coef = design.T @ (vectors @ (gain * (vectors.T @ targets)))
+    return coef, np.sqrt(values[::-1])
+
+
+def _varies(size: np.ndarray, statistic: Any) -> np.ndarray:
+    """Which columns are more than the rounding of their mean; the others are constant, weight 0."""
+    noise = 4 * EPS * np.abs(statistic.mean[: len(size)])
+    return size > np.sqrt(statistic.weight) * noise
+
+
+def _solve_in_own_units(
+    design: np.ndarray, targets: np.ndarray, live: np.ndarray
+) -> np.ndarray | None:
+    """Solve with columns scaled to one size, or give None if there is more than one solution."""
+    if len(design) < live.sum() or not live.any():
+        return None
+    size = np.abs(design[:, live]).max(axis=0)
+    left, singular, right = linalg.svd(design[:, live] / size, full_matrices=False)
+    if singular[-1] <= _cut(singular, design):
+        return None
+    coef = np.zeros((len(live), targets.shape[1]))
+    coef[live] = right.T @ ((left.T @ targets) / singular[:, None]) / size[:, None]
+    return coef
+
+
+def _cut(singular: np.ndarray, rows: np.ndarray) -> float:
+    """What counts as zero among singular values: a few roundings of the largest."""
+    return max(64, *rows.shape) * EPS * singular.max(initial=0.0)
+
+
+def _per_target(alpha: np.ndarray, n_targets: int) -> np.ndarray:
+    if alpha.ndim and alpha.size not in (1, n_targets):
+        raise ValueError(
+            f"alpha has {alpha.size} values and y has {n_targets} targets; give one number, or "
+            "one a target"
+        )
+    return np.broadcast_to(alpha, n_targets)
 
 
 def _intercept(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndarray:
@@ -181,9 +225,17 @@ def _iterative(rows: ArrayRows, alpha: np.ndarray, fit_intercept: bool) -> Solut
         dtype=float,
     )
     damping = np.sqrt(np.broadcast_to(alpha, y.shape[1]))
-    columns = [
-        lsqr(operator, root * (target - mean), damp=damp, atol=1e-14, btol=1e-14, conlim=0)[0]
+    limit = 10 * min(X.shape)
+    results = [
+        lsqr(operator, root * (target - mean), damp, 1e-14, 1e-14, conlim=0, iter_lim=limit)
         for target, mean, damp in zip(y.T, y_mean, damping, strict=True)
     ]
-    coef = np.column_stack(columns)
+    if any(status == 7 for _, status, *_ in results):
+        warnings.warn(
+            f"LSQR stopped at its limit of {limit} iterations; scale the columns, for example with "
+            "sklearn.preprocessing.MaxAbsScaler, or raise alpha",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+    coef = np.column_stack([solution for solution, *_ in results])
     return Solution(coef, y_mean - x_mean @ coef, None, None, None)

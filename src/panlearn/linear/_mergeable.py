@@ -17,7 +17,7 @@ from panlearn.linear._least_squares import Solution
 def learn(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) -> Solution:
     """Fit from nothing."""
     rows = read_rows(model, X, y, sample_weight, targets="numbers")
-    alpha = _per_target(penalty, rows)
+    alpha = _penalties(penalty)
     solution = _least_squares.fit(rows, alpha, fit_intercept=model.fit_intercept)
     return _learned(model, rows, solution)
 
@@ -27,11 +27,11 @@ def learn_more(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.
     first = not model.__sklearn_is_fitted__()
     if not first and not hasattr(model, "statistic_"):
         raise ValueError(
-            f"this {type(model).__name__} was fitted on a wide X and kept no statistics to go on "
-            "from; start a new model with partial_fit"
+            f"this {type(model).__name__} kept no statistics to go on from: it was fitted on a "
+            "wide X, or with noise_covariance; start a new model with partial_fit"
         )
     rows = read_rows(model, X, y, sample_weight, targets="numbers", reset=first)
-    alpha = _per_target(penalty, rows)
+    alpha = _penalties(penalty)
     seen = getattr(model, "statistic_", 0)
     if isinstance(seen, Moments):
         seen = RootMoments.from_moments(seen)
@@ -42,12 +42,15 @@ def learn_more(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.
     return _learned(model, rows, solution)
 
 
-def _per_target(penalty: Any, rows: Rows) -> np.ndarray:
-    alpha = np.asarray(penalty, dtype=float)
-    if alpha.ndim > 1 or (alpha.ndim == 1 and rows.y_ndim == 1 and alpha.size != 1):
-        raise ValueError(f"alpha of shape {alpha.shape} does not fit y: give one number a target")
-    if (alpha < 0).any() or not np.isfinite(alpha).all():
-        raise ValueError(f"alpha must be finite and not negative; got {penalty!r}")
+def _penalties(penalty: Any) -> np.ndarray:
+    try:
+        alpha = np.asarray(penalty, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"alpha must be a number or an array of them; got {penalty!r}") from error
+    if alpha.ndim > 1 or (alpha < 0).any() or not np.isfinite(alpha).all():
+        raise ValueError(
+            f"alpha must be finite and not negative, one number or one a target; got {penalty!r}"
+        )
     return alpha
 
 

@@ -150,6 +150,8 @@ class LinearRegression(MultiTargetRegressor):
         require_memory((n, n), "the Cholesky factor of noise_covariance", "use sample_weight")
         covariance = check_array(noise_covariance, dtype=FLOATS, input_name="noise_covariance")
         check_consistent_length(X, covariance, covariance.T)
+        if not np.allclose(covariance, covariance.T, rtol=1e-6, atol=0):
+            raise ValueError("noise_covariance must be symmetric; give (R + R.T) / 2")
         try:
             factor = linalg.cholesky(covariance, lower=True)
         except linalg.LinAlgError as error:
