@@ -4,7 +4,7 @@
 one loop with different update rules; `newton` brings the curvature; `stochastic_gradient_descent`
 sees a few rows at a time; `continuation` follows a minimiser from an easy problem to a hard one.
 Beside them stand the parts that they are made of: `projections` onto convex sets, `schedules` of
-the step, and update `rules`. Each result has the ``values``, ``gradient_norms`` and ``path`` of
+the step, and update `rules`. Each result has the ``fun_values``, ``gradient_norms`` and ``path`` of
 its run, so that a rate can be measured and drawn.
 
 Reading order: `rules`, `_first_order`, `_loop`, then the rest.

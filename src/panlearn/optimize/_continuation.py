@@ -59,7 +59,7 @@ def continuation(
     OptimizeResult
         The result of the last problem, with the total ``nit``, ``nfev`` and ``njev``; ``stages``,
         the result of each problem; ``path`` of shape (m + 1, n), the start and the minimisers; and
-        ``values`` and ``gradient_norms`` of shape (m,) at them, each of its own objective (NaN
+        ``fun_values`` and ``gradient_norms`` of shape (m,) at them, each of its own objective (NaN
         where the method gives no gradient).
 
     Notes
@@ -135,7 +135,7 @@ def _collect(
     result.update(
         stages=stages,
         path=np.array(path),
-        values=np.array([float(stage.fun) for stage in stages]),
+        fun_values=np.array([float(stage.fun) for stage in stages]),
         gradient_norms=np.array(
             [np.linalg.norm(stage.jac) if "jac" in stage else np.nan for stage in stages]
         ),

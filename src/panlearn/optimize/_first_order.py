@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ def gradient_descent(
     OptimizeResult
         ``x``, ``fun``, ``jac``, ``nit``, ``nfev``, ``njev``, ``success``, ``status`` (0 converged,
         1 iterations exhausted, 2 diverged, 99 stopped by the callback), ``message``, and the
-        record of the run, start included: ``values`` and ``gradient_norms`` of shape (nit + 1,),
-        ``path`` of shape (nit + 1, n). Under a projection the norm recorded is that of
+        record of the run, start included: ``fun_values`` and ``gradient_norms`` of shape
+        (nit + 1,), ``path`` of shape (nit + 1, n). Under a projection the norm recorded is that of
         :math:`x - P(x - \nabla f(x))`, which vanishes at a constrained optimum. A run that meets a
         value which is not finite ends as diverged and gives back its best iterate.
 
@@ -302,7 +303,7 @@ def _descend(
 
 def scheduled(step: Step, schedule: Schedule | None) -> Callable[[int], float]:
     """Return the step at each iteration, eta s(k), refused where it is negative or not finite."""
-    if not callable(step) and not (np.isscalar(step) and np.isfinite(step) and step > 0):
+    if not callable(step) and not (isinstance(step, Real) and 0 < step < np.inf):
         raise ValueError(f"step={step!r} must be a finite number above zero, or a function of k")
 
     def at(k: int) -> float:

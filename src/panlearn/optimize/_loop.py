@@ -93,7 +93,7 @@ def iterate(
         success=status == CONVERGED,
         status=status,
         message=_message(status, here, len(values) - 1, tol, f"{budget}={maxiter}", remedy),
-        values=np.array(values),
+        fun_values=np.array(values),
         gradient_norms=np.array(residuals),
         path=np.array(path).reshape(-1, problem.x0.size),
     )

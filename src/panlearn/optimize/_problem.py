@@ -65,8 +65,12 @@ class Problem:
         elif callable(self.jac):
             gradient = self.jac(x, *rest)
         else:
-            method = self.jac or "3-point"
-            gradient = approx_derivative(lambda z: _scalar(self._call(z, rest)), x, method=method)
+            gradient = approx_derivative(
+                lambda z: _scalar(self._call(z, rest)),
+                x,
+                method=self.jac or "3-point",
+                f0=self.value(x) if args is None else None,
+            )
         gradient = np.array(gradient, dtype=x.dtype)  # a copy: the caller may reuse its buffer
         if gradient.shape != x.shape:
             raise ValueError(
@@ -78,6 +82,7 @@ class Problem:
     def hessian(self, x: Vector) -> Vector:
         """Evaluate the symmetrised Hessian at x, by finite differences where none was given."""
         self.nhev += 1
+        hessian: Any
         if callable(self.hess):
             hessian = self.hess(x, *self.args)
         elif self.hessp is not None:
@@ -118,7 +123,7 @@ def refuse(method: str, **given: Any) -> None:
 
 
 def feasible(projection: Projection | None, bounds: Any) -> Projection | None:
-    """Choose the projection onto the feasible set: the one given, or the box of SciPy's `bounds`."""
+    """Choose the feasible set's projection: the one given, or the box of SciPy's `bounds`."""
     if bounds is None:
         return projection
     if projection is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import OptimizeResult
 
 from panlearn.optimize._first_order import Step, apply_projection, scheduled, stationarity
@@ -147,7 +147,9 @@ def stochastic_gradient_descent(
     )
 
 
-def _batches(n: int, size: int, replace: bool, generator: np.random.Generator) -> Iterator[Vector]:
+def _batches(
+    n: int, size: int, replace: bool, generator: np.random.Generator
+) -> Iterator[NDArray[np.integer]]:
     """Yield the rows of each step of one epoch."""
     order = None if replace else generator.permutation(n)
     for start in range(0, n, size):

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,43 +67,47 @@ def simplex(total: float = 1.0) -> Projection:
 
 def _l1(y: ArrayLike, radius: float) -> NDArray[np.floating]:
     """Soft threshold sign(y) max(|y| - theta, 0) at the theta that reaches the radius."""
-    y = _vector(y)
-    if np.abs(y).sum() <= radius:
-        return y
-    return np.sign(y) * _simplex(np.abs(y), radius)
+    point = _vector(y)
+    if np.abs(point).sum() <= radius:
+        return point
+    return np.sign(point) * _simplex(np.abs(point), radius)
 
 
 def _l2(y: ArrayLike, radius: float) -> NDArray[np.floating]:
     """Shrink y to y min(1, r / ||y||)."""
-    y = _vector(y)
-    length = norm(y, check_finite=False)
-    return y * (radius / length) if length > radius else y
+    point = _vector(y)
+    length = norm(point, check_finite=False)
+    return point * (radius / length) if length > radius else point
 
 
 def _box(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.floating]:
     """Clip each coordinate."""
-    y = _vector(y)
-    return np.clip(y, lower, upper).astype(y.dtype, copy=False)
+    point = _vector(y)
+    for bound in (lower, upper):
+        if np.size(bound) > 1 and np.shape(bound) != point.shape:
+            raise ValueError(f"a box of shape {np.shape(bound)} cannot hold shape {point.shape}")
+    return np.clip(point, lower, upper).astype(point.dtype, copy=False)
 
 
 def _simplex(y: ArrayLike, total: float) -> NDArray[np.floating]:
     """max(y - theta, 0), where theta makes the sum equal to the total."""
-    y = _vector(y)
-    y = y - y.max()  # the projection ignores a common shift; this keeps the digits of the total
-    descending = np.sort(y)[::-1]
-    thresholds = (np.cumsum(descending) - total) / np.arange(1, y.size + 1)
+    point = _vector(y)
+    # The projection ignores a common shift; this one keeps the digits of the total.
+    shifted = point - point.max()
+    descending = np.sort(shifted)[::-1]
+    thresholds = (np.cumsum(descending) - total) / np.arange(1, point.size + 1, dtype=point.dtype)
     support = max(np.count_nonzero(descending > thresholds), 1)
-    return np.maximum(y - thresholds[support - 1], 0)
+    return np.maximum(shifted - thresholds[support - 1], 0)
 
 
 def _vector(y: ArrayLike) -> NDArray[np.floating]:
-    y = np.asarray(y)
-    if y.ndim != 1 or y.size == 0:
-        raise ValueError(f"a projection takes a non-empty vector, not shape {y.shape}")
-    return y if y.dtype.kind == "f" else y.astype(float)
+    point = np.asarray(y)
+    if point.ndim != 1 or point.size == 0:
+        raise ValueError(f"a projection takes a non-empty vector, not shape {point.shape}")
+    return point if point.dtype.kind == "f" else point.astype(float)
 
 
 def _check_size(name: str, value: float) -> float:
-    if not (np.isscalar(value) and np.isfinite(value) and value >= 0):
+    if not (isinstance(value, Real) and 0 <= value < np.inf):
         raise ValueError(f"{name}={value!r} must be a finite number, zero or more")
     return float(value)
