@@ -87,7 +87,7 @@ def gradient_descent(
     Also a method of `scipy.optimize.minimize`. On an objective with an L-Lipschitz gradient, plain
     descent needs :math:`\eta < 2/L`; at 1/L the gap of a convex objective falls as 1/k, that of an
     m-strongly convex one as :math:`(1 - m/L)^k`, and ``nesterov=True`` with
-    ``momentum=lambda k: k / (k + 3)`` brings 1/k down to 1/k². The velocity is
+    ``momentum=lambda k: (k - 1) / (k + 2)`` brings 1/k down to 1/k². The velocity is
     ``torch.optim.SGD``'s: at a constant step it is the heavy ball
     :math:`x_{k+1} = x_k - \eta \nabla f(x_k) + \beta (x_k - x_{k-1})`. An iteration costs one
     value and one gradient.

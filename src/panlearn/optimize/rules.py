@@ -49,7 +49,8 @@ class Gradient:
     .. math:: v_k = \beta_k v_{k-1} + g_k, \qquad d_k = v_k \ \text{or}\ g_k + \beta_{k+1} v_k
 
     The second form is Nesterov's. `momentum` is a number in [0, 1] or a function of k, such as
-    ``lambda k: k / (k + 3)`` for the accelerated rate; `normalize` divides g by its length first.
+    ``lambda k: (k - 1) / (k + 2)`` for the accelerated rate; `normalize` first divides g by its
+    length.
     """
 
     momentum: float | Callable[[int], float] = 0.0
