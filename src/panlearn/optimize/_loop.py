@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ class Point:
     @property
     def finite(self) -> bool:
         """Whether the value and the gradient are numbers."""
-        return bool(np.isfinite(self.value) and np.isfinite(self.residual))
+        return isfinite(self.value) and isfinite(self.residual)
 
 
 def gradient_norm(x: Vector, gradient: Vector) -> float:
@@ -101,7 +102,7 @@ def iterate(
 
 def _evaluate(problem: Problem, x: Any, residual: Callable[[Vector, Vector], float]) -> Point:
     value = problem.value(x)
-    if not np.isfinite(value):
+    if not isfinite(value):
         return Point(x, value, np.full_like(x, np.nan), np.nan)
     gradient = problem.gradient(x)
     return Point(x, value, gradient, residual(x, gradient))

@@ -168,6 +168,8 @@ def _check_start(x0: ArrayLike) -> Vector:
 
 
 def _scalar(value: Any) -> float:
+    if isinstance(value, float):  # as is np.float64: the common case, and the loop is hot
+        return value
     if np.size(value) != 1:
         raise ValueError(f"the objective returned shape {np.shape(value)}; it must be one number")
     return float(np.asarray(value).reshape(()))

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import OptimizeResult
 
+from panlearn.core.parameters import RandomState
+from panlearn.core.random import generator
 from panlearn.optimize._first_order import Step, apply_projection, scheduled, stationarity
 from panlearn.optimize._loop import Point, iterate
 from panlearn.optimize._problem import Problem, Vector, feasible, refuse
 from panlearn.optimize.projections import Projection
 from panlearn.optimize.rules import Gradient, Rule
 from panlearn.optimize.schedules import Schedule
-
-RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def stochastic_gradient_descent(
@@ -120,14 +120,14 @@ def stochastic_gradient_descent(
     problem = Problem(fun, x0, (slice(None), *rest), jac)
     project = feasible(projection, bounds)
     problem.x0 = apply_projection(project, problem.x0)
-    generator = _generator(random_state)
+    source = generator(random_state)
     step_at = scheduled(step, schedule)
     rule = Gradient() if rule is None else rule
     x, mean, memory, steps = problem.x0, problem.x0, rule.init(problem.x0), 0
 
     def epoch(_: int, here: Point) -> Vector:
         nonlocal x, mean, memory, steps
-        for rows in _batches(n_samples, batch_size, replace, generator):
+        for rows in _batches(n_samples, batch_size, replace, source):
             direction, memory = rule.update(steps, problem.gradient(x, (rows, *rest)), memory)
             x = apply_projection(project, x - step_at(steps) * direction)
             steps += 1
@@ -148,16 +148,10 @@ def stochastic_gradient_descent(
 
 
 def _batches(
-    n: int, size: int, replace: bool, generator: np.random.Generator
+    n: int, size: int, replace: bool, source: np.random.Generator
 ) -> Iterator[NDArray[np.integer]]:
     """Yield the rows of each step of one epoch."""
-    order = None if replace else generator.permutation(n)
+    order = None if replace else source.permutation(n)
     for start in range(0, n, size):
         count = min(size, n - start)
-        yield generator.integers(n, size=count) if order is None else order[start : start + count]
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.Generator(random_state._bit_generator)
-    return np.random.default_rng(random_state)
+        yield source.integers(n, size=count) if order is None else order[start : start + count]
