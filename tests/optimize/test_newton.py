@@ -66,6 +66,13 @@ def test_a_singular_hessian_is_no_obstacle():
     assert result.fun < 1e-15
 
 
+def test_noise_in_a_singular_hessian_is_not_taken_for_curvature():
+    result = newton(lambda x: (x[0] + x[1] - 1) ** 2, [3.0, 2.0])
+    assert result.success
+    # The closest minimiser lies 2.8 away; a step along the noise would go a million.
+    np.testing.assert_allclose(result.x, [1, 0], atol=1e-2)
+
+
 def test_damping_saves_the_step_that_plain_newton_would_take_too_far():
     # log cosh: undamped Newton diverges from any start beyond 1.09.
     result = newton(

@@ -90,4 +90,4 @@ def balance_is_conserved() -> Iterator[Evidence]:
     drift, halved = (np.abs(balance(r.x) - balance(start)).max() for r in (run, half))
     yield equal("drift at half the step / drift", halved / drift, 0.5, 0.02)
     Q, W = run.x.reshape(2, 3, 3)
-    yield at_most("||QW - I|| at the end", np.linalg.norm(Q @ W - np.eye(3)), 1e-3)
+    yield at_most("||QW - I|| at the end", float(np.linalg.norm(Q @ W - np.eye(3))), 1e-3)

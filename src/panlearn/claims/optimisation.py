@@ -287,7 +287,7 @@ def weight_decay() -> Iterator[Evidence]:
     decays = np.array([1, 1, 1, 0])  # the last coordinate is the bias
 
     def value(v: np.ndarray) -> float:
-        return loss.value(v) + lam / 2 * (decays * v) @ v
+        return loss.value(v) + lam / 2 * float((decays * v) @ v)
 
     def gradient(v: np.ndarray) -> np.ndarray:
         return loss.gradient(v) + lam * decays * v
@@ -374,7 +374,7 @@ def steepest_descent() -> Iterator[Evidence]:
     yield equal("gradient and central difference", gradient, numeric, 1e-8)
     angles = np.random.default_rng(13).uniform(0, 2 * np.pi, 10_000)
     slopes = np.column_stack([np.cos(angles), np.sin(angles)]) @ gradient
-    length = np.linalg.norm(gradient)
+    length = float(np.linalg.norm(gradient))
     yield at_least("least slope among 1e4 directions", slopes.min(), -length - 1e-12)
     yield equal("slope along -grad/||grad||", -gradient / length @ gradient, -length, 1e-12)
     problem = Quadratic(np.diag([2 * a, 2 * b]), np.zeros(2))

@@ -49,10 +49,10 @@ def newton(
 
     Notes
     -----
-    :math:`B_k` is the Hessian where Cholesky's factorisation finds it positive definite;
-    elsewhere its eigenvalues are replaced by their magnitudes (at least 1e-8 of the largest), so
-    that the step leads down and away from a saddle. The step is halved from
-    :math:`t_k = 1` until Armijo's condition holds up to the rounding of f. Near a minimum with a
+    :math:`B_k` is the Hessian where Cholesky's factorisation finds it positive definite, beyond
+    the noise of its entries; elsewhere its eigenvalues are replaced by their magnitudes (at least
+    that noise, or 1e-8 of the largest), so that the step leads down and away from a saddle. The
+    step is halved from :math:`t_k = 1` until Armijo's condition holds up to the rounding of f. Near a minimum with a
     positive definite Hessian no step is halved and the error is squared at each iteration; the
     cost of one is :math:`O(n^3)`. Status 3 says that no step lowers the objective.
 
@@ -78,7 +78,9 @@ def newton(
         hessian = problem.hessian(here.x)
         if not np.isfinite(hessian).all():
             return None
-        return _backtrack(problem, here, _descent_direction(hessian, here.gradient))
+        return _backtrack(
+            problem, here, _descent_direction(hessian, here.gradient, problem.hessian_noise)
+        )
 
     return iterate(
         problem,
@@ -91,15 +93,19 @@ def newton(
     )
 
 
-def _descent_direction(hessian: Vector, gradient: Vector) -> Vector:
+def _descent_direction(hessian: Vector, gradient: Vector, noise: float) -> Vector:
     """Solve B d = -g with B the Hessian, its eigenvalues made positive where they are not."""
     try:
-        return -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
+        factor = cho_factor(hessian, check_finite=False)
+        pivots = np.diag(factor[0]) ** 2
+        if pivots.min() > noise * pivots.max():
+            return -cho_solve(factor, gradient, check_finite=False)
     except LinAlgError:
-        eigenvalues, vectors = eigh(hessian, check_finite=False)
-        magnitudes = np.abs(eigenvalues)
-        largest = magnitudes.max() or 1.0
-        return -vectors @ ((vectors.T @ gradient) / np.maximum(magnitudes, 1e-8 * largest))
+        pass
+    eigenvalues, vectors = eigh(hessian, check_finite=False)
+    magnitudes = np.abs(eigenvalues)
+    least = max(noise, 1e-8) * (magnitudes.max() or 1.0)
+    return -vectors @ ((vectors.T @ gradient) / np.maximum(magnitudes, least))
 
 
 def _backtrack(problem: Problem, here: Point, direction: Vector) -> Vector | None:

@@ -88,12 +88,27 @@ class Problem:
         elif self.hessp is not None:
             hessian = [self.hessp(x, e, *self.args) for e in np.eye(x.size, dtype=x.dtype)]
         else:
-            hessian = approx_derivative(self.gradient, x, method=self.hess or "3-point")
+            # A gradient that is itself a difference has noise near 1e-10: the cube root balances it.
+            step = None if self._has_gradient else 5e-4
+            hessian = approx_derivative(
+                self.gradient, x, method=self.hess or "3-point", rel_step=step
+            )
         dense = hessian.toarray() if issparse(hessian) else hessian
         hessian = np.atleast_2d(np.asarray(dense, dtype=x.dtype))
         if hessian.shape != (x.size, x.size):
             raise ValueError(f"the Hessian has shape {hessian.shape}, not {(x.size, x.size)}")
         return (hessian + hessian.T) / 2
+
+    @property
+    def hessian_noise(self) -> float:
+        """The error of the Hessian's entries, relative to its largest eigenvalue."""
+        if callable(self.hess) or self.hessp is not None:
+            return float(self.x0.size * np.finfo(self.x0.dtype).eps)
+        return 1e-8 if self._has_gradient else 1e-5
+
+    @property
+    def _has_gradient(self) -> bool:
+        return self.jac is True or callable(self.jac)
 
     def _evaluate(self, x: Vector) -> Any:
         if self._last is None or self._last[0] is not x:
