@@ -87,18 +87,27 @@ def from_moments(
     live = _varies(np.sqrt(np.diag(gram).clip(0)), moments)
     if moments.weight <= d or not live.any():
         return None
-    coef = np.zeros_like(cross)
     alpha = _per_target(alpha, cross.shape[1])
-    for value in np.unique(alpha):
-        columns = alpha == value
-        part = _cholesky_solve(gram[np.ix_(live, live)], cross[np.ix_(live, columns)], value)
-        if part is None:
-            return None
-        coef[np.ix_(live, columns)] = part
+    solved = _solve_each(gram[np.ix_(live, live)], cross[live], alpha)
+    if solved is None:
+        return None
+    coef = np.zeros_like(cross)
+    coef[live] = solved
     singular = np.sqrt(np.clip(linalg.eigvalsh(gram)[::-1], 0, None))
     singular[live.sum() :] = 0
     intercept = _intercept(moments, coef, fit_intercept)
     return Solution(coef, intercept, singular, int(live.sum()), moments)
+
+
+def _solve_each(gram: np.ndarray, cross: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
+    """Solve (G + alpha_t I) w_t = c_t for every target, or give None if it would lose digits."""
+    solved = np.empty_like(cross)
+    for value in np.unique(alpha):
+        part = _cholesky_solve(gram, cross[:, alpha == value], value)
+        if part is None:
+            return None
+        solved[:, alpha == value] = part
+    return solved
 
 
 def _cholesky_solve(gram: np.ndarray, cross: np.ndarray, alpha: float) -> np.ndarray | None:
@@ -150,12 +159,7 @@ def _dual(
         kernel = design @ design.T
     if not np.isfinite(kernel).all():
         return None
-    if alpha.min() > RCOND * np.trace(kernel):
-        weights = np.empty_like(targets)
-        for value in np.unique(alpha):
-            columns = alpha == value
-            penalised = kernel + value * np.eye(len(kernel))
-            weights[:, columns] = linalg.solve(penalised, targets[:, columns], assume_a="pos")
+    if alpha.min() > 0 and (weights := _solve_each(kernel, targets, alpha)) is not None:
         return design.T @ weights, None
     values, vectors = linalg.eigh(kernel)
     null = values <= _cut(values, design)  # orthogonal to the rows: such a direction adds nothing
