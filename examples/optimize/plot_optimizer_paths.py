@@ -59,7 +59,7 @@ panels = left.subplots(2, 4, sharex=True, sharey=True).ravel()
 gap = right.subplots()
 for index, (panel, (name, run)) in enumerate(zip(panels, runs.items(), strict=False)):
     colour = f"C{index}"
-    panel.contour(*grid, heights, levels=14, colors="0.82", linewidths=0.8)
+    panel.contour(*grid, heights, levels=14, colors="0.82", linewidths=0.8, linestyles="solid")
     panel.plot(*run.path.T, "-", color=colour, linewidth=1.2)
     panel.plot(*run.path.T, ".", color=colour, markersize=4)
     panel.plot(*START, "ko", markersize=5)

@@ -40,7 +40,7 @@ RUNS = {
 }
 
 # %%
-# Above: the iterates at the ends of 120 epochs of three runs. Below: the mean of the objective
+# Above: the iterates at the ends of 100 epochs of two runs. Below: the mean of the objective
 # above its minimum.
 
 figure = plt.figure(figsize=(13, 6.5), layout="constrained")
@@ -50,9 +50,9 @@ curve = bottom.subplots()
 for index, (panel, (name, options)) in enumerate(zip(panels, RUNS.items(), strict=True)):
     runs = [
         stochastic_gradient_descent(
-            loss, [0.0, 0.0], jac=slope, n_samples=200, epochs=120, random_state=seed, **options
+            loss, [0.0, 0.0], jac=slope, n_samples=200, epochs=100, random_state=seed, **options
         )
-        for seed in range(3)
+        for seed in range(2)
     ]
     panel.plot(
         *np.concatenate([run.path[1:] for run in runs]).T,
@@ -64,7 +64,7 @@ for index, (panel, (name, options)) in enumerate(zip(panels, RUNS.items(), stric
     panel.plot(*best, "k+", markersize=14, markeredgewidth=2)
     panel.set_title(name, color=f"C{index}", fontsize=10)
     gap = np.mean([run.fun_values for run in runs], axis=0) - loss(best, slice(None))
-    curve.loglog(np.arange(1, 121), gap[1:], color=f"C{index}", label=name)
+    curve.loglog(np.arange(1, 101), gap[1:], color=f"C{index}", label=name)
 panels[0].set(xlim=best[0] + np.array([-0.9, 0.9]), ylim=best[1] + np.array([-0.9, 0.9]))
 curve.set(xlabel="epoch", ylabel="objective above its minimum")
 curve.legend(loc="lower left", fontsize=9)

@@ -134,10 +134,12 @@ def adagrad(
 
     Parameters
     ----------
-    fun, x0, args, step, **options
+    fun, x0, args, step
         As in `gradient_descent`, with the same result.
     epsilon : float
         Keeps the division from zero; above zero.
+    **options
+        As in `gradient_descent`.
 
     Notes
     -----
@@ -178,12 +180,14 @@ def rmsprop(
 
     Parameters
     ----------
-    fun, x0, args, step, **options
+    fun, x0, args, step
         As in `gradient_descent`, with the same result.
     beta : float
         The memory of the average, in [0, 1).
     epsilon : float
         Keeps the division from zero; above zero.
+    **options
+        As in `gradient_descent`.
 
     Notes
     -----
@@ -228,12 +232,14 @@ def adam(
 
     Parameters
     ----------
-    fun, x0, args, step, **options
+    fun, x0, args, step
         As in `gradient_descent`, with the same result.
     beta1, beta2 : float
         The memories of the mean and of the mean square, in [0, 1).
     epsilon : float
         Keeps the division from zero; above zero.
+    **options
+        As in `gradient_descent`.
 
     Notes
     -----
