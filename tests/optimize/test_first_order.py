@@ -245,6 +245,8 @@ def test_a_gradient_that_reuses_its_buffer_is_copied():
     result = gradient_descent(quadratic, np.ones(3), jac=reused, step=0.05, momentum=0.5, maxiter=9)
     fresh = gradient_descent(quadratic, np.ones(3), jac=slope, step=0.05, momentum=0.5, maxiter=9)
     np.testing.assert_array_equal(result.path, fresh.path)
+    buffer[:] = 99
+    np.testing.assert_array_equal(result.jac, fresh.jac)
 
 
 @pytest.mark.parametrize(
