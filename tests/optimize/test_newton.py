@@ -6,6 +6,7 @@ from scipy.optimize import minimize, rosen, rosen_der, rosen_hess, rosen_hess_pr
 from scipy.sparse import csr_array
 
 from panlearn.optimize import newton
+from panlearn.optimize._newton import _descent_direction
 
 
 def test_one_step_on_a_positive_definite_quadratic(rng):
@@ -76,6 +77,12 @@ def test_noise_in_a_singular_hessian_is_not_taken_for_curvature(jac, rng):
         # Near the closest minimiser: the gradient's noise over its floor drifts by less than 1,
         # where a step along the Hessian's noise goes up to a million.
         np.testing.assert_allclose(result.x, start - (start.sum() - 1) / 4, atol=1)
+
+
+def test_curvature_below_the_noise_is_raised_to_a_floor():
+    hessian, gradient = np.diag([1.0, 1e-14]), np.array([1.0, 1e-9])
+    np.testing.assert_allclose(_descent_direction(hessian, gradient, 1e-8), [-1, -0.1])
+    np.testing.assert_allclose(_descent_direction(hessian, gradient, 1e-16), [-1, -1e5])
 
 
 def test_damping_saves_the_step_that_plain_newton_would_take_too_far():
