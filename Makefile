@@ -24,7 +24,7 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/pyright
+	$(BIN)/mypy
 
 clean:
 	rm -rf .venv build dist docs/_build docs/api docs/gallery src/*.egg-info

@@ -89,7 +89,7 @@ class Encoder:
             items = [self.encode(v) for v in array.ravel().tolist()]
             kind, shape = array.dtype.kind, list(array.shape)
             return {"#": "objects", "kind": kind, "shape": shape, "value": items}
-        code = {"#": "array", "scalar": scalar}
+        code: dict[str, Any] = {"#": "array", "scalar": scalar}
         if array.dtype.kind == "c":
             code["complex"] = array.dtype.str
             array = np.stack([array.real, array.imag], axis=-1)
@@ -207,7 +207,7 @@ class Decoder:
             raise ValueError(f"class {code['class']!r} is not among those that can be loaded")
         state = {str(key): self.decode(value) for key, value in code["state"].items()}
         _check_attributes(cls, state)
-        value = cls.__new__(cls)
+        value: Any = object.__new__(cls)
         if isinstance(value, BaseEstimator):
             value.__setstate__(state)
         else:
@@ -244,8 +244,9 @@ def _find_class(path: str) -> type | None:
         cls = getattr(importlib.import_module(module_name), name, None)
     except ImportError:
         return None
-    is_ours = isinstance(cls, type) and issubclass(cls, Estimator | Statistic)
-    return cls if is_ours and _public_name(cls) == path else None
+    if not isinstance(cls, type) or not issubclass(cls, Estimator | Statistic):
+        return None
+    return cls if _public_name(cls) == path else None
 
 
 def _check_attributes(cls: type, state: dict[str, Any]) -> None:
