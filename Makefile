@@ -27,7 +27,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv build dist docs/_build docs/api docs/gallery src/*.egg-info
+	rm -rf .venv build dist docs/_build docs/api docs/gallery docs/sg_execution_times.rst src/*.egg-info
 
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv

@@ -33,6 +33,7 @@ def setup(app: Any) -> dict[str, bool]:
         page.unlink()
     write_reference()
     write("curriculum.inc", curriculum_table())
+    app.connect("autodoc-process-docstring", link_papers)
     return {"parallel_read_safe": True}
 
 
@@ -167,9 +168,18 @@ def _paper(thing: Any) -> str:
     """Take the first reference of a docstring, its DOI made a link."""
     lines = NumpyDocString(inspect.getdoc(thing) or "")["References"]
     first = " ".join("\n".join(lines).strip().partition("\n\n")[0].split())
-    first = re.sub(r"^\.\. \[\d+\] ", "", first)
-    first = re.sub(r"doi:(\S+?)(?=[.,;]?(\s|$))", r"`doi:\1 <https://doi.org/\1>`__", first)
-    return re.sub(r"arXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", first)
+    return _linked(first)
+
+
+def _linked(text: str) -> str:
+    """Make links of the DOIs and arXiv numbers in a text."""
+    text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", r"`doi:\1 <https://doi.org/\1>`__", text)
+    return re.sub(r"\barXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", text)
+
+
+def link_papers(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Do so in every docstring."""
+    lines[:] = [_linked(line) for line in lines]
 
 
 def _example(family: str, name: str) -> str:
