@@ -249,7 +249,7 @@ def _find_class(path: str) -> type | None:
     return cls if _public_name(cls) == path else None
 
 
-def _check_attributes(cls: type, state: dict[str, Any]) -> None:
+def _check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
     """Let a file set hyper-parameters and what was learned, and hide no method behind them.
 
     A statistic has just its fields; an estimator of ours has all its fields and names that end in
