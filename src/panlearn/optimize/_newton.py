@@ -52,9 +52,9 @@ def newton(
     :math:`B_k` is the Hessian where Cholesky's factorisation finds it positive definite, beyond
     the noise of its entries; elsewhere its eigenvalues are replaced by their magnitudes (at least
     that noise, or 1e-8 of the largest), so that the step leads down and away from a saddle. The
-    step is halved from :math:`t_k = 1` until Armijo's condition holds up to the rounding of f. Near
-    a minimum with a positive definite Hessian no step is halved and the error is squared at each
-    iteration; the cost of one is :math:`O(n^3)`. Status 3 says that no step lowers the objective.
+    step is halved from :math:`t_k = 1` until Armijo's condition holds up to the rounding of f. Near a minimum with a
+    positive definite Hessian no step is halved and the error is squared at each iteration; the
+    cost of one is :math:`O(n^3)`. Status 3 says that no step lowers the objective.
 
     References
     ----------

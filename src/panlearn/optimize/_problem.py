@@ -88,7 +88,7 @@ class Problem:
         elif self.hessp is not None:
             hessian = [self.hessp(x, e, *self.args) for e in np.eye(x.size, dtype=x.dtype)]
         else:
-            # A gradient that is itself a difference has noise near 1e-10; the cube root balances it
+            # A gradient that is itself a difference has noise near 1e-10: the cube root balances it.
             step = None if self._has_gradient else 5e-4
             hessian = approx_derivative(
                 self.gradient, x, method=self.hess or "3-point", rel_step=step
