@@ -33,7 +33,7 @@ def setup(app: Any) -> dict[str, bool]:
         page.unlink()
     write_reference()
     write("curriculum.inc", curriculum_table())
-    app.connect("autodoc-process-docstring", link_papers)
+    app.connect("autodoc-process-docstring", prepare)
     return {"parallel_read_safe": True}
 
 
@@ -177,9 +177,12 @@ def _linked(text: str) -> str:
     return re.sub(r"\barXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", text)
 
 
-def link_papers(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Do so in every docstring."""
-    lines[:] = [_linked(line) for line in lines]
+def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Link the papers of a docstring; keep ``n_iter_`` in a shape from being read as a link."""
+    for i, line in enumerate(lines):
+        if "of shape" in line:
+            line = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line)
+        lines[i] = _linked(line)
 
 
 def _example(family: str, name: str) -> str:
