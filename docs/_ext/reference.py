@@ -181,7 +181,7 @@ def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
     """Link the papers of a docstring; keep ``n_iter_`` in a shape from being read as a link."""
     for i, line in enumerate(lines):
         if "of shape" in line:
-            line = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line)
+            line = re.sub(r"(?<=\w)_(?=[,) ])", r"\\_", line)
         lines[i] = _linked(line)
 
 
