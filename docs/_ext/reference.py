@@ -104,7 +104,8 @@ def module_page(path: str) -> None:
     own = [n for n, t in vars(module).items() if getattr(t, "__module__", None) == path]
     public = [n for n in getattr(module, "__all__", own) if not n.startswith("_")]
     options = [f":members: {', '.join(public)}", ":member-order: bysource"] if public else []
-    write(f"{path}.rst", title(path) + indented(f".. automodule:: {path}", options))
+    heading = title(path.rpartition(".")[2])
+    write(f"{path}.rst", heading + indented(f".. automodule:: {path}", options))
 
 
 def name_page(path: str, thing: Any) -> None:
