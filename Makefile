@@ -24,10 +24,10 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/pyright
+	$(BIN)/mypy
 
 clean:
-	rm -rf .venv build dist docs/_build docs/api docs/gallery src/*.egg-info
+	rm -rf .venv build dist docs/_build docs/api docs/gallery docs/sg_execution_times.rst src/*.egg-info
 
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv

@@ -8,6 +8,7 @@ the EM algorithm. JRSS B 39(1). doi:10.1111/j.2517-6161.1977.tb01600.x
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -76,13 +77,13 @@ def expectation_maximisation(
             def summary(X: Any, y: Any, weight: Any, at: Parameters = current) -> Any:
                 return expect(at, X, y, weight)
 
-            statistic = map_reduce(summary, rows)
+            statistic: Any = map_reduce(summary, rows)
             value = statistic.log_likelihood / statistic.weight
             parameters = maximise(statistic)
             loop.record(
                 log_likelihood=value,
                 change=value - last,
-                attributes=attributes and (lambda now=parameters: attributes(now)),
+                attributes=functools.partial(attributes, parameters) if attributes else None,
             )
             last = value
     return parameters

@@ -89,7 +89,7 @@ class Encoder:
             items = [self.encode(v) for v in array.ravel().tolist()]
             kind, shape = array.dtype.kind, list(array.shape)
             return {"#": "objects", "kind": kind, "shape": shape, "value": items}
-        code = {"#": "array", "scalar": scalar}
+        code: dict[str, Any] = {"#": "array", "scalar": scalar}
         if array.dtype.kind == "c":
             code["complex"] = array.dtype.str
             array = np.stack([array.real, array.imag], axis=-1)
@@ -207,7 +207,7 @@ class Decoder:
             raise ValueError(f"class {code['class']!r} is not among those that can be loaded")
         state = {str(key): self.decode(value) for key, value in code["state"].items()}
         _check_attributes(cls, state)
-        value = cls.__new__(cls)
+        value: Any = object.__new__(cls)
         if isinstance(value, BaseEstimator):
             value.__setstate__(state)
         else:
@@ -244,11 +244,12 @@ def _find_class(path: str) -> type | None:
         cls = getattr(importlib.import_module(module_name), name, None)
     except ImportError:
         return None
-    is_ours = isinstance(cls, type) and issubclass(cls, Estimator | Statistic)
-    return cls if is_ours and _public_name(cls) == path else None
+    if not isinstance(cls, type) or not issubclass(cls, Estimator | Statistic):
+        return None
+    return cls if _public_name(cls) == path else None
 
 
-def _check_attributes(cls: type, state: dict[str, Any]) -> None:
+def _check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
     """Let a file set hyper-parameters and what was learned, and hide no method behind them.
 
     A statistic has just its fields; an estimator of ours has all its fields and names that end in

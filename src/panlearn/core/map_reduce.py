@@ -30,7 +30,7 @@ S = TypeVar("S", bound=Statistic)
 Summary = Callable[..., S]
 
 
-def map_reduce(summary: Summary, rows: Rows, *, require_finite: bool = True) -> S:
+def map_reduce(summary: Summary[S], rows: Rows, *, require_finite: bool = True) -> S:
     """Merge ``summary(X, y, weight)`` over the blocks of `rows`.
 
     Parameters
@@ -69,7 +69,7 @@ def n_threads() -> int:
     return max(1, min(cpu_count(), int(limit) if limit.isdigit() else cpu_count()))
 
 
-def _summarise(summary: Summary, block: Block) -> Any:
+def _summarise(summary: Summary[S], block: Block) -> S:
     # Bad values show in the result, which is looked at once; warnings for each block do not help.
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return summary(block.X, block.y, block.weight)
@@ -109,7 +109,7 @@ def _merge(parts: Iterable[S]) -> S:
     return functools.reduce(operator.add, parts)
 
 
-def _reduce_dask(summary: Summary, parts: list[Any]) -> Any:
+def _reduce_dask(summary: Summary[S], parts: list[Any]) -> S:
     dask = require("dask")
     summarise, add = (
         dask.delayed(functools.partial(_summarise, summary)),

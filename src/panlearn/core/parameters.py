@@ -63,11 +63,12 @@ RandomState = None | int | np.random.Generator | np.random.RandomState
 
 def check_parameters(estimator: Any) -> None:
     """Raise `InvalidParameterError` if a field of `estimator` breaks its annotation."""
-    for name, annotation in _annotations(type(estimator)).items():
+    cls: Any = type(estimator)
+    for name, annotation in _annotations(cls).items():
         value = getattr(estimator, name)
         if not allows(annotation, value):
             raise InvalidParameterError(
-                f"The {name!r} parameter of {type(estimator).__name__} must be "
+                f"The {name!r} parameter of {cls.__name__} must be "
                 f"{describe(annotation)}; got {value!r}."
             )
 

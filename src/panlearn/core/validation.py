@@ -205,21 +205,20 @@ def _dask_rows(
         accept_sparse=accept_sparse,
         who=type(estimator).__name__,
     )
-    columns = [_partitions(X), *(_partitions(a, like=X) for a in (y, weight))]
-    count = len(columns[0])
+    blocks = _partitions(X)
+    columns = [blocks, *(None if a is None else _partitions(a, like=X) for a in (y, weight))]
+    count = len(blocks)
     if any(c is not None and len(c) != count for c in columns):
         raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
     make = delayed(lambda *parts: check(Block(*parts)))
     parts = [make(*(None if c is None else c[i] for c in columns)) for i in range(count)]
-    kinds = {np.dtype(k) for k in np.atleast_1d(getattr(X, "dtypes", getattr(X, "dtype", float)))}
+    kinds = set(X.dtypes) if hasattr(X, "dtypes") else {X.dtype}
     dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
     return DaskRows(parts, estimator.n_features_in_, dtype, 1 if y is None else y.ndim)
 
 
-def _partitions(collection: Any, like: Any = None) -> list[Any] | None:
+def _partitions(collection: Any, like: Any = None) -> list[Any]:
     """One delayed object a block of rows; columns are gathered, y is cut as X is."""
-    if collection is None:
-        return None
     if not is_dask(collection):
         raise ValueError("X is a Dask collection, so y and sample_weight must be Dask too")
     if hasattr(collection, "chunks"):

@@ -9,7 +9,7 @@ works on the rows, and still mergeable.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,10 +60,8 @@ def fit(rows: Rows, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
         if rows.X.shape[0] <= d:
             rows.reject_non_finite()
             root = root_of(rows.X, rows.y, rows.weight)
-            solution = from_root(root, d, alpha, fit_intercept=fit_intercept)
-            return Solution(
-                solution.coef, solution.intercept, solution.singular, solution.rank, None
-            )
+            wide = from_root(root, d, alpha, fit_intercept=fit_intercept)
+            return replace(wide, statistic=None)
     if isinstance(rows, StreamRows) and not rows.repeatable:
         root = map_reduce(root_of, rows)
         return from_root(root, d, alpha, fit_intercept=fit_intercept)
@@ -132,9 +130,9 @@ def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bo
     design, targets = rows[:, :d], rows[:, d:]
     alpha = _per_target(alpha, targets.shape[1])
     if len(rows) < d and (solved := _dual(design, targets, alpha)) is not None:
-        coef, singular = solved
-        rank = None if singular is None else int(np.count_nonzero(singular))
-        return Solution(coef, _intercept(root, coef, fit_intercept), singular, rank, root)
+        dual, values = solved
+        known = None if values is None else int(np.count_nonzero(values))
+        return Solution(dual, _intercept(root, dual, fit_intercept), values, known, root)
     left, singular, right = linalg.svd(design, full_matrices=False)
     rank = int((singular > _cut(singular, rows)).sum())
     coef, live = None, _varies(np.abs(design).max(axis=0, initial=0.0), root)
@@ -217,7 +215,7 @@ def _intercept(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndar
 def _iterative(rows: ArrayRows, alpha: np.ndarray, fit_intercept: bool) -> Solution:
     """LSQR on the centred sparse rows, which stay sparse: the mean is subtracted from products."""
     rows.reject_non_finite()
-    X, y = rows.X, rows.y.reshape(len(rows.y), -1).astype(float)
+    X, y = rows.X, np.asarray(rows.y, dtype=float).reshape(rows.X.shape[0], -1)
     weight = np.ones(len(y)) if rows.weight is None else rows.weight.astype(float)
     root, total, zero = np.sqrt(weight), weight.sum(), not fit_intercept
     x_mean = np.zeros(X.shape[1]) if zero else (weight @ X) / total

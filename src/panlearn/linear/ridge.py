@@ -37,7 +37,7 @@ class Ridge(MultiTargetRegressor):
         The moments of the rows seen, from which `partial_fit` goes on; absent if X was wide.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if X had names.
 
     Notes

@@ -96,7 +96,7 @@ def _simplex(y: ArrayLike, total: float) -> NDArray[np.floating]:
     shifted = point - point.max()
     descending = np.sort(shifted)[::-1]
     thresholds = (np.cumsum(descending) - total) / np.arange(1, point.size + 1, dtype=point.dtype)
-    support = max(np.count_nonzero(descending > thresholds), 1)
+    support = max(int(np.count_nonzero(descending > thresholds)), 1)
     return np.maximum(shifted - thresholds[support - 1], 0)
 
 

@@ -6,6 +6,18 @@ A rule is a frozen dataclass of its constants with two pure methods: ``init(x)``
 at the start and ``update(k, gradient, memory)`` the direction :math:`d_k` with the next memory.
 The constants and their defaults are those of ``torch.optim``.
 
+References
+----------
+Polyak (1964). Some methods of speeding up the convergence of iteration methods.
+doi:10.1016/0041-5553(64)90137-5
+
+Duchi, Hazan, Singer (2011). Adaptive subgradient methods for online learning and stochastic
+optimization. JMLR 12.
+
+Tieleman, Hinton (2012). Lecture 6.5: RMSProp. Neural Networks for Machine Learning.
+
+Kingma, Ba (2015). Adam: a method for stochastic optimization. ICLR. arXiv:1412.6980
+
 Examples
 --------
 >>> import numpy as np

@@ -1,0 +1,200 @@
+"""The pages that are read off the package: the reference, and the table of the curriculum.
+
+The reference follows each family's ``__all__``. The curriculum lists chapters and methods in
+``curriculum.csv``; file, paper and example of a method are looked up, so they cannot go stale.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import inspect
+import itertools
+import operator
+import pkgutil
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from numpydoc.docscrape import NumpyDocString
+
+import panlearn
+
+DOCS = Path(__file__).parents[1]
+API = DOCS / "api"
+EXAMPLES = DOCS.parent / "examples"
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Write the pages before Sphinx looks for its sources."""
+    API.mkdir(exist_ok=True)
+    for page in API.glob("*.rst"):
+        page.unlink()
+    write_reference()
+    write("curriculum.inc", curriculum_table())
+    app.connect("autodoc-process-docstring", prepare)
+    return {"parallel_read_safe": True}
+
+
+def write(name: str, text: str) -> None:
+    """Write a page of the reference."""
+    (API / name).write_text(text)
+
+
+def title(text: str, line: str = "=") -> str:
+    """Underline a heading."""
+    return f"{text}\n{line * len(text)}\n\n"
+
+
+def indented(head: str, lines: list[str]) -> str:
+    """Write a directive and its content."""
+    return "\n".join([head, *(f"   {line}" if line else "" for line in lines)]) + "\n\n"
+
+
+def write_reference() -> None:
+    """Write the index, one page a module, one page a public name."""
+    write_module("panlearn", "The library", panlearn, [*panlearn._HOMES])
+    for family in panlearn.FAMILIES:
+        module = importlib.import_module(f"panlearn.{family}")
+        write_module(f"panlearn.{family}", f"panlearn.{family}", module, module.__all__)
+    core = importlib.import_module("panlearn.core")
+    parts = [f"panlearn.core.{m.name}" for m in pkgutil.iter_modules(core.__path__)]
+    for part in parts:
+        module_page(part)
+    write(
+        "core.rst",
+        title("Core: for those who write a method")
+        + "What every family stands on, one role a file.\n\n"
+        + indented(".. autosummary::", ["", *parts])
+        + indented(".. toctree::", [":hidden:", "", *parts]),
+    )
+    pages = ["panlearn", *(f"panlearn.{f}" for f in panlearn.FAMILIES), "core"]
+    text = "Every public name, read off the package. Each page has the formula, the parameters,\n"
+    text += "how it is solved and at what cost, the paper, and an example that runs.\n\n"
+    tree = [":maxdepth: 1", "", *pages]
+    write("index.rst", title("Reference") + text + indented(".. toctree::", tree))
+
+
+def write_module(path: str, heading: str, module: ModuleType, names: list[str]) -> None:
+    """Write the page of a family: its docstring, and its names by kind."""
+    text = title(heading) + f".. automodule:: {path}\n\n.. currentmodule:: {path}\n\n"
+    kinds = {"Classes": inspect.isclass, "Functions": callable, "Modules": inspect.ismodule}
+    left, hidden = list(names), []
+    for kind, belongs in kinds.items():
+        found = [n for n in left if belongs(getattr(module, n))]
+        left = [n for n in left if n not in found]
+        if found:
+            text += title(kind, "-")
+            text += indented(".. autosummary::", [":nosignatures:", "", *found])
+            hidden += [f"{path}.{n}" for n in found]
+    text += indented(".. toctree::", [":hidden:", "", *hidden])
+    write(f"{path}.rst", text)
+    for name in hidden:
+        thing = getattr(module, name.rpartition(".")[2])
+        if inspect.ismodule(thing):
+            module_page(name)
+        else:
+            name_page(name, thing)
+
+
+def module_page(path: str) -> None:
+    """Write the page of a module whose parts are small: all of it on one page."""
+    module = importlib.import_module(path)
+    own = [n for n, t in vars(module).items() if getattr(t, "__module__", None) == path]
+    public = [n for n in getattr(module, "__all__", own) if not n.startswith("_")]
+    options = [f":members: {', '.join(public)}", ":member-order: bysource"] if public else []
+    heading = title(path.rpartition(".")[2])
+    write(f"{path}.rst", heading + indented(f".. automodule:: {path}", options))
+
+
+def name_page(path: str, thing: Any) -> None:
+    """Write the page of a class or a function, with the examples that use it."""
+    if inspect.isclass(thing):
+        methods = [n for n in dir(thing) if not n.startswith("_") and _is_ours(thing, n)]
+        options = [f":members: {', '.join(methods)}"] if methods else []
+        body = indented(f".. autoclass:: {path}", options)
+    else:
+        body = f".. autofunction:: {path}\n\n"
+    body += f".. minigallery:: {path}\n   :add-heading: Pictures\n   :heading-level: -\n"
+    write(f"{path}.rst", title(path.rpartition(".")[2]) + body)
+
+
+def _is_ours(cls: type, name: str) -> bool:
+    """Whether a member was written here; what scikit-learn brings, scikit-learn documents."""
+    member = inspect.getattr_static(cls, name)
+    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+    return getattr(function, "__module__", "").startswith("panlearn")
+
+
+def curriculum() -> list[tuple[str, str]]:
+    """Return the chapters and methods of curriculum.csv, in the order of the course."""
+    with (DOCS / "curriculum.csv").open() as file:
+        return [(row["chapter"], row["method"]) for row in csv.DictReader(file)]
+
+
+def curriculum_table() -> str:
+    """Write one table a chapter: method, file, paper, example."""
+    text = ""
+    for chapter, methods in itertools.groupby(curriculum(), key=operator.itemgetter(0)):
+        rows = [_cells(method) for _, method in methods]
+        lines = [
+            line for row in [["Method", "File", "Paper", "Example"], *rows] for line in _row(row)
+        ]
+        options = [":header-rows: 1", ":widths: 24 26 38 12", ":width: 100%", ""]
+        text += title(chapter, "-") + indented(".. list-table::", [*options, *lines])
+    return text
+
+
+def _cells(method: str) -> list[str]:
+    family, _, name = method.partition(".")
+    thing = getattr(getattr(panlearn, family), name, None)
+    if thing is None:  # the tests refuse this; a build of half the library shows it
+        return [f"``{name}``", "", "", ""]
+    role = "mod" if inspect.ismodule(thing) else "obj"
+    link = f":{role}:`{name} <panlearn.{method}>`"
+    return [link, f"``{_file(thing)}``", _paper(thing), _example(family, name)]
+
+
+def _row(cells: list[str]) -> list[str]:
+    return [f"{'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(cells)]
+
+
+def _file(thing: Any) -> str:
+    path = inspect.getsourcefile(inspect.unwrap(thing)) or ""
+    return path.rpartition("panlearn/")[2]
+
+
+def _paper(thing: Any) -> str:
+    """Take the first reference of a docstring, its DOI made a link."""
+    lines = NumpyDocString(inspect.getdoc(thing) or "")["References"]
+    first = " ".join("\n".join(lines).strip().partition("\n\n")[0].split())
+    return _linked(first)
+
+
+def _linked(text: str) -> str:
+    """Make links of the DOIs and arXiv numbers in a text."""
+    text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", r"`doi:\1 <https://doi.org/\1>`__", text)
+    return re.sub(r"\barXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", text)
+
+
+def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Link the papers of a docstring; keep ``n_iter_`` in a shape from being read as a link."""
+    for i, line in enumerate(lines):
+        if "of shape" in line:
+            line = re.sub(r"(?<=\w)_(?=[,) ])", r"\\_", line)
+        lines[i] = _linked(line)
+
+
+def _example(family: str, name: str) -> str:
+    """Link the first script of the family that names the method; its file name counts more."""
+    scripts = [
+        path
+        for path in sorted((EXAMPLES / family).glob("*.py"))
+        if re.search(rf"\b{name}\b", path.read_text())
+    ]
+    if not scripts:
+        return ""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    best = max(scripts, key=lambda path: words in path.stem)
+    return f":ref:`picture <sphx_glr_gallery_{family}_{best.name}>`"

@@ -1,0 +1,57 @@
+"""Sphinx, told as little as it needs."""
+
+import sys
+from pathlib import Path
+
+import panlearn
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "panlearn"
+author = "The panlearn developers"
+copyright = "the panlearn developers"
+version = release = panlearn.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas without a network
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "reference",  # ours: the pages that are read off the package
+]
+exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+default_role = "obj"
+autosummary_generate = False
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "subsection_order": [*(f"../examples/{family}" for family in panlearn.FAMILIES), "*"],
+    "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (480, 320),
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("panlearn",),
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "panlearn"
+html_static_path = ["_static"]
+html_css_files = ["panlearn.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "curriculum": [], "status": []}
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

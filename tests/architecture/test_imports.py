@@ -1,0 +1,66 @@
+"""Imports point one way, and importing costs little."""
+
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+import panlearn
+
+ROOT = Path(__file__).parents[2]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+MODULES = [m.name for m in pkgutil.walk_packages(panlearn.__path__, "panlearn.")]
+
+
+def run(code, *options):
+    command = [sys.executable, *options, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+
+
+def test_contracts_hold(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == 0
+
+
+@pytest.mark.parametrize("contract", CONFIGURATION["contracts"], ids=lambda c: c["name"])
+def test_contracts_have_no_exceptions_and_leave_out_no_family(contract):
+    assert not {"ignore_imports", "unmatched_ignore_imports_alerting"} & set(contract)
+    if contract["type"] == "forbidden" and contract["source_modules"] != ["panlearn"]:
+        families = {f"panlearn.{family}" for family in panlearn.FAMILIES}
+        assert {"panlearn.core", "panlearn.claims", *families} <= set(contract["source_modules"])
+
+
+def test_import_loads_no_family_and_nothing_heavy():
+    loaded = run("import sys, panlearn; print(*sys.modules)").stdout.split()
+    heavy = {"torch", "dask", "distributed", "matplotlib", "pandas", "pyarrow", "numba", "sklearn"}
+    assert not heavy & set(loaded)
+    assert [name for name in loaded if name.startswith("panlearn")] == ["panlearn"]
+
+
+def test_families_load_no_extra():
+    families = ", ".join(f"panlearn.{family}" for family in panlearn.FAMILIES)
+    loaded = run(f"import sys, {families}; print(*sys.modules)").stdout.split()
+    # pandas and pyarrow, where they are installed, come with scikit-learn
+    assert not {"torch", "dask", "distributed", "matplotlib"} & set(loaded)
+
+
+def test_modules_import_quickly_and_compile_nothing():
+    imports = "\n".join(f"import {name}" for name in MODULES)
+    look = """
+import sys
+for name in [n for n in sys.modules if n.startswith("panlearn")]:
+    for thing in vars(sys.modules[name]).values():
+        if hasattr(thing, "py_func") and thing.signatures:
+            print("compiled at import:", name, thing)
+"""
+    result = run(imports + look, "-X", "importtime")
+    assert not result.stdout
+    lines = [line.removeprefix("import time:").split("|") for line in result.stderr.splitlines()]
+    seconds = {name.strip(): int(own) / 1e6 for own, _, name in lines if "panlearn" in name}
+    assert set(MODULES) <= set(seconds)
+    # A module defines and does no work: milliseconds, with much room for a busy machine.
+    assert not {name: took for name, took in seconds.items() if took > 0.5}
