@@ -107,6 +107,6 @@ class Library:
                 np.testing.assert_allclose(value, expected, rtol=0, atol=rtol * scale, err_msg=name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def library():
     return Library
