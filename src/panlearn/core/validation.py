@@ -163,7 +163,7 @@ def _check_block(
         )
         y = y if numeric else column_or_1d(y)
         check_consistent_length(X, y)
-    weight = block.weight
+    weight = block.weight if X.shape[0] else None  # scikit-learn refuses weights of no rows
     if weight is not None:
         weight = _check_sample_weight(
             weight, X, dtype=X.dtype, ensure_non_negative=True, allow_all_zero_weights=True
