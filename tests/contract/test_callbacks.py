@@ -1,4 +1,4 @@
-"""Iterative estimators report to scikit-learn's callbacks and keep the record of their iterations."""
+"""Iterative estimators report to scikit-learn's callbacks and keep a record."""
 
 import warnings
 

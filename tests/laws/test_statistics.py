@@ -1,7 +1,7 @@
 """The laws of a commutative monoid, for every statistic of the library.
 
-Rows are drawn at offsets up to 1e8, with weights from 1e-12 to 7, and cut anywhere. A statistic that
-is added to the library needs an entry in `OF`, or the first test fails.
+Rows are drawn at offsets up to 1e8, with weights from 1e-12 to 7, and cut anywhere. A
+statistic that is added to the library needs an entry in `OF`, or the first test fails.
 """
 
 import importlib
@@ -28,7 +28,9 @@ def _codes(rows):
 # How to summarise rows of D columns, by name: (rows, weight) -> statistic.
 OF = {
     "Counts": lambda rows, weight: Counts.of(_codes(rows), weight, n_codes=4),
-    "LabelCounts": lambda rows, weight: LabelCounts.of(np.array(list("abcd"))[_codes(rows)], weight),
+    "LabelCounts": lambda rows, weight: LabelCounts.of(
+        np.array(list("abcd"))[_codes(rows)], weight
+    ),
     "Moments": lambda rows, weight: Moments.of(rows, weight=weight),
     "RootMoments": lambda rows, weight: RootMoments.of(rows[:, :1], rows[:, 1:], weight=weight),
 }
@@ -80,7 +82,8 @@ def _cut(rows, weight, at):
 def _numbers(statistic):
     """What a statistic says, in a form that does not depend on how it is kept."""
     if isinstance(statistic, LabelCounts):
-        order = {label: count for label, count in zip(statistic.labels, statistic.count) if count}
+        pairs = zip(statistic.labels, statistic.count, strict=True)
+        order = {label: count for label, count in pairs if count}
         return {"labels": sorted(order), "count": np.array([order[k] for k in sorted(order)])}
     if isinstance(statistic, Moments | RootMoments):
         return {
