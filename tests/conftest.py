@@ -1,13 +1,112 @@
-"""One generator for all tests, and one hypothesis profile: fixed examples, no deadline."""
+"""What all tests share: one generator, one hypothesis profile, and every estimator of the library.
+
+A test that names one of the arguments in `CLASSES` runs for each estimator that has the
+capability, so a class that is added later is tested without a line written for it.
+"""
+
+import inspect
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from scipy.linalg import LinAlgWarning
+from sklearn.base import is_classifier, is_regressor
+from sklearn.exceptions import ConvergenceWarning
 
-settings.register_profile("panlearn", deadline=None, derandomize=True, print_blob=True)
+import panlearn
+from panlearn.core.progress import Iterative
+
+settings.register_profile(
+    "panlearn", deadline=None, derandomize=True, print_blob=True, max_examples=40, database=None
+)
 settings.load_profile("panlearn")
+
+# What fit documents is what it promises: "Batches" in its docstring means any source of rows.
+CLASSES = {
+    "any_class": lambda cls: True,
+    "weighted_class": lambda cls: "sample_weight" in inspect.signature(cls.fit).parameters,
+    "stream_class": lambda cls: "Batches" in (cls.fit.__doc__ or ""),
+    "online_class": lambda cls: hasattr(cls, "partial_fit"),
+    "iterative_class": lambda cls: issubclass(cls, Iterative),
+    "predictor_class": lambda cls: hasattr(cls, "predict"),
+    "transformer_class": lambda cls: hasattr(cls, "transform"),
+}
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+
+
+def pytest_generate_tests(metafunc):
+    for argument, has in CLASSES.items():
+        if argument in metafunc.fixturenames:
+            found = [cls for _, cls in panlearn.all_estimators() if has(cls)]
+            metafunc.parametrize(argument, found, ids=[cls.__name__ for cls in found])
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
+
+
+class Library:
+    """How to make, feed and question any estimator."""
+
+    methods = METHODS
+
+    @staticmethod
+    def make(cls, **parameters):
+        """An instance that is reproducible and, if it iterates, converges far."""
+        names = inspect.signature(cls).parameters
+        wish = {"random_state": 0, "tol": 1e-11, "max_iter": 20_000}
+        wish = {name: value for name, value in wish.items() if name in names}
+        return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def problem(cls, n=60, d=4, seed=0):
+        """Rows and targets of the kind that the estimator learns; not separable, full rank."""
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, d))
+        signal = X @ np.linspace(1, -2, d) + 0.5 + rng.normal(size=n)
+        if is_classifier(cls()):
+            return X, np.where(signal > 0, 1, 0)
+        return X, (signal if is_regressor(cls()) else None)
+
+    @staticmethod
+    def outputs(model, X):
+        """Every output that the model has for the rows X."""
+        return {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+
+    @staticmethod
+    def learned(model):
+        """The public attributes that fit set, without the record of the iterations."""
+        return {
+            name: value
+            for name, value in vars(model).items()
+            if name.endswith("_") and not name.startswith("_") and name != "history_"
+        }
+
+    @staticmethod
+    def quietly(call):
+        """Run `call`; that it may not converge or that X is deficient are no matter here."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", LinAlgWarning)
+            return call()
+
+    @classmethod
+    def same(cls, one, other, X, rtol=1e-8):
+        """Assert that two models give the same outputs, relative to the largest of each kind."""
+        ours, theirs = cls.outputs(one, X), cls.outputs(other, X)
+        assert ours.keys() == theirs.keys()
+        assert ours
+        for name, value in ours.items():
+            expected = np.asarray(theirs[name])
+            if expected.dtype.kind not in "fc":
+                np.testing.assert_array_equal(value, expected)
+            else:
+                scale = np.abs(expected).max()
+                np.testing.assert_allclose(value, expected, rtol=0, atol=rtol * scale, err_msg=name)
+
+
+@pytest.fixture(scope="session")
+def library():
+    return Library

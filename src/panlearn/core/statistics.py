@@ -34,10 +34,10 @@ class Statistic(ABC):
         """Weigh everything that was seen by `factor`, as if each weight had been multiplied."""
 
     def __radd__(self, other: Any) -> Self:
-        return self + other
+        return self.__add__(other)  # not `self + other`: two kinds would ask each other for ever
 
     def __rmul__(self, factor: float) -> Self:
-        return self * factor
+        return self.__mul__(factor)
 
     @property
     def is_finite(self) -> bool:

@@ -77,7 +77,7 @@ def read_rows(
     if is_dask(X):
         return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse)
     for name, values in {"X": X, "y": y, "sample_weight": sample_weight}.items():
-        _reject_masked(name, values)
+        _reject_hidden(name, values)
     rest = dict(
         reset=reset,
         accept_sparse="csr" if accept_sparse else False,
@@ -121,12 +121,17 @@ def _weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
 
 
-def _reject_masked(name: str, values: Any) -> None:
-    """What a mask hides must not be learned from, and np.asarray would uncover it."""
+def _reject_hidden(name: str, values: Any) -> None:
+    """What a mask hides must not be learned from, nor dates as numbers; np.asarray would."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{name} is a masked array with hidden entries; drop those rows, or fill them with "
             "values.filled()"
+        )
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        raise ValueError(
+            f"{name} has dtype {values.dtype}, which is no number; subtract a date and divide by a "
+            "unit of time, for example (t - t[0]) / np.timedelta64(1, 's')"
         )
 
 
@@ -135,7 +140,7 @@ def _check_block(
 ) -> Block:
     """Validate a batch or a partition against what the first one looked like."""
     for name, values in zip(("X", "y", "sample_weight"), block, strict=True):
-        _reject_masked(name, values)
+        _reject_hidden(name, values)
     columns = getattr(block.X, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
         raise ValueError(f"a batch has columns {list(columns)}; the first had {list(names)}")
@@ -163,7 +168,7 @@ def _check_block(
         )
         y = y if numeric else column_or_1d(y)
         check_consistent_length(X, y)
-    weight = block.weight
+    weight = block.weight if X.shape[0] else None  # scikit-learn refuses weights of no rows
     if weight is not None:
         weight = _check_sample_weight(
             weight, X, dtype=X.dtype, ensure_non_negative=True, allow_all_zero_weights=True

@@ -187,7 +187,8 @@ def _solve_in_own_units(
     if singular[-1] <= _cut(singular, design):
         return None
     coef = np.zeros((len(live), targets.shape[1]))
-    coef[live] = right.T @ ((left.T @ targets) / singular[:, None]) / size[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):  # coefficients beyond the floats show later
+        coef[live] = right.T @ ((left.T @ targets) / singular[:, None]) / size[:, None]
     return coef
 
 
@@ -209,7 +210,8 @@ def _intercept(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndar
     d = len(coef)
     if not fit_intercept:
         return np.zeros(coef.shape[1])
-    return statistic.mean[d:] - statistic.mean[:d] @ coef
+    with np.errstate(over="ignore", invalid="ignore"):
+        return statistic.mean[d:] - statistic.mean[:d] @ coef
 
 
 def _iterative(rows: ArrayRows, alpha: np.ndarray, fit_intercept: bool) -> Solution:

@@ -55,8 +55,14 @@ def _penalties(penalty: Any) -> np.ndarray:
 
 
 def _learned(model: Any, rows: Rows, solution: Solution) -> Solution:
-    coef = solution.coef.T.astype(rows.dtype, copy=False)
-    intercept = solution.intercept.astype(rows.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        coef = solution.coef.T.astype(rows.dtype, copy=False)
+        intercept = solution.intercept.astype(rows.dtype, copy=False)
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            f"the coefficients are beyond {rows.dtype}: the columns of X are too small or too "
+            "large against y; rescale them, for example with sklearn.preprocessing.StandardScaler"
+        )
     single = rows.y_ndim == 1
     model.coef_ = np.ascontiguousarray(coef[0] if single else coef)
     model.intercept_ = intercept[0].item() if single else intercept

@@ -1,0 +1,103 @@
+"""Every estimator inside scikit-learn's machinery."""
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from panlearn.core.parameters import _annotations, allows
+
+
+def test_parameters_are_the_fields(any_class):
+    names = [f.name for f in fields(any_class)]
+    model = any_class()
+    assert sorted(model.get_params()) == sorted(names)
+    assert list(inspect.signature(any_class).parameters) == names
+    assert {n: getattr(model, n) for n in names} == model.get_params()
+
+
+def test_defaults_satisfy_their_own_annotations(any_class):
+    model = any_class()
+    for name, annotation in _annotations(any_class).items():
+        assert allows(annotation, getattr(model, name)), name
+
+
+def test_set_params_and_clone_keep_values_and_forget_the_fit(any_class, library):
+    X, y = library.problem(any_class)
+    model = library.make(any_class).fit(X, y)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert not library.learned(twin)
+    with pytest.raises(ValueError, match="nonsense"):
+        model.set_params(nonsense=1)
+
+
+def test_pipeline_gives_what_the_steps_give(any_class, library):
+    X, y = library.problem(any_class)
+    X = 5 * X + 3
+    scaler = StandardScaler().fit(X)
+    alone = library.make(any_class).fit(scaler.transform(X), y)
+    piped = make_pipeline(StandardScaler(), library.make(any_class)).fit(X, y)
+    for name, value in library.outputs(piped, X).items():
+        np.testing.assert_array_equal(value, getattr(alone, name)(scaler.transform(X)))
+
+
+def test_grid_search_over_the_first_numeric_parameter(predictor_class, library):
+    X, y = library.problem(predictor_class)
+    model = library.make(predictor_class)
+    name = next(iter(model.get_params()))
+    grid = {name: [getattr(model, name)]}
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
+    library.same(search.best_estimator_, library.make(predictor_class).fit(X, y), X, rtol=0)
+
+
+def test_set_output_gives_data_frames(transformer_class, library):
+    pd = pytest.importorskip("pandas")
+    X, y = library.problem(transformer_class)
+    frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])], index=range(5, 65))
+    model = library.make(transformer_class).set_output(transform="pandas").fit(frame, y)
+    out = model.transform(frame)
+    assert isinstance(out, pd.DataFrame)
+    assert list(out.index) == list(frame.index)
+    assert list(out.columns) == list(model.get_feature_names_out())
+
+
+def test_sample_weight_is_routed(weighted_class, library):
+    if not hasattr(weighted_class, "score"):
+        pytest.skip("has no score to cross-validate")
+    X, y = library.problem(weighted_class)
+    weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
+    with config_context(enable_metadata_routing=True):
+        model = library.make(weighted_class).set_fit_request(sample_weight=True)
+        model = model.set_score_request(sample_weight=True)
+        routed = cross_validate(
+            make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model),
+            X,
+            y,
+            cv=[(np.arange(40), np.arange(40, 60))],
+            params={"sample_weight": weight},
+            return_estimator=True,
+        )["estimator"][0]
+    scaler = StandardScaler().fit(X[:40])
+    direct = library.make(weighted_class).fit(scaler.transform(X[:40]), y[:40], weight[:40])
+    library.same(routed[-1], direct, scaler.transform(X), rtol=0)
+
+
+def test_feature_names_are_kept_and_held_against(any_class, library):
+    pd = pytest.importorskip("pandas")
+    X, y = library.problem(any_class)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = library.make(any_class).fit(frame, y)
+    assert list(model.feature_names_in_) == list("abcd")
+    assert model.n_features_in_ == 4
+    for name in library.outputs(model, frame):
+        with pytest.raises(ValueError, match="feature names"):
+            getattr(model, name)(frame[list("badc")])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            getattr(model, name)(X)

@@ -1,0 +1,67 @@
+"""Wrong types and values of every hyper-parameter of every estimator, derived from the fields."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from panlearn.core.parameters import InvalidParameterError, _annotations, allows
+
+# One value of each kind that a person might hand over by mistake.
+VALUES = [
+    *(None, True, np.True_, "nonsense", "", b"1", 1 + 1j, object(), {}, set(), [], (), [-1.0]),
+    *(-1, 0, 1, 2, -1.5, 0.5, 1.5, Fraction(1, 3), np.float32(0.5), np.int64(2), np.float64(-1)),
+    *(float("nan"), float("inf"), float("-inf"), np.nan, 10**400, -(10**400), "1", "1.0", int),
+    *(np.array([np.nan]), np.array([-1.0]), np.array(["a"]), np.ones((2, 2)), np.array(0.5)),
+]
+
+
+def test_a_value_that_the_field_forbids_is_refused_by_name(any_class, library):
+    X, y = library.problem(any_class)
+    tried = 0
+    for name, annotation in _annotations(any_class).items():
+        for value in VALUES:
+            if allows(annotation, value):
+                continue
+            tried += 1
+            model = library.make(any_class, **{name: value})  # the constructor never complains
+            with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of") as caught:
+                model.fit(X, y)
+            assert "must be" in str(caught.value)
+            assert "got" in str(caught.value)
+            assert getattr(model, name) is value
+    assert tried
+
+
+def test_a_value_that_the_field_allows_is_used_or_refused_by_name(any_class, library):
+    """Two parameters may not go together, or not with the data: then the error names one."""
+    X, y = library.problem(any_class)
+    for name, annotation in _annotations(any_class).items():
+        for value in VALUES:
+            if not allows(annotation, value) or name in ("max_iter",):
+                continue
+            cheap = {"max_iter": 50} if "max_iter" in _annotations(any_class) else {}
+            model = library.make(any_class, **{**cheap, name: value})
+            refusal = _refusal(lambda model=model: library.quietly(lambda: model.fit(X, y)))
+            if refusal:
+                assert any(n in refusal for n in _annotations(any_class)), (name, value, refusal)
+                continue
+            for output in library.outputs(model, X).values():
+                if np.asarray(output).dtype.kind == "f":
+                    assert np.isfinite(output).all(), (name, value)
+
+
+def _refusal(call):
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        return str(error) or "an error without words"
+    return ""
+
+
+def test_partial_fit_checks_parameters_too(online_class, library):
+    X, y = library.problem(online_class)
+    for name, annotation in _annotations(online_class).items():
+        value = next(v for v in VALUES if not allows(annotation, v))
+        with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of"):
+            library.make(online_class, **{name: value}).partial_fit(X, y)
