@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from panlearn.cli.leaderboard import Leaderboard, Row
 
@@ -14,24 +16,51 @@ WIDTH = 88
 
 
 class Source:
-    """Python source of values, and the imports that it needs."""
+    """Python source of values, and the imports and variables that it needs."""
 
     def __init__(self) -> None:
         self.imports: set[tuple[str, str]] = set()
+        self.columns: dict[str, list[str]] = {}
 
     def of(self, value: Any, indent: int = 0) -> str:
         """Write a value as an expression, on several lines if it is long."""
+        for variable, columns in self.columns.items():
+            if value is columns:
+                return variable
         if isinstance(value, BaseEstimator):
-            parts = [f"{k}={self.of(v, indent + 4)}" for k, v in _changed(value).items()]
-            return self._group(self.name(type(value)) + "(", parts, ")", indent)
+            return self._estimator(value, indent)
         if isinstance(value, list):
             return self._group("[", [self.of(v, indent + 4) for v in value], "]", indent)
         if isinstance(value, tuple):
-            parts = [self.of(v, indent + 4) for v in value]
-            return self._group("(", parts, ",)" if len(parts) == 1 else ")", indent)
+            parts = [self.of(v, indent) for v in value]
+            return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
         if isinstance(value, float) and not math.isfinite(value):
             return f'float("{value}")'
+        if isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False)
         return repr(value)
+
+    def _estimator(self, value: BaseEstimator, indent: int) -> str:
+        """Write a constructor with the parameters that differ from their defaults."""
+        changed = _changed(value)
+        if isinstance(value, Pipeline) and list(changed) == ["steps"]:
+            steps = [step for _, step in value.steps]
+            if [n for n, _ in value.steps] == [n for n, _ in make_pipeline(*steps).steps]:
+                self.imports.add(("sklearn.pipeline", "make_pipeline"))
+                parts = [self.of(step, indent + 4) for step in steps]
+                return self._group("make_pipeline(", parts, ")", indent)
+        opening = self.name(type(value)) + "("
+        if len(changed) == 1 and isinstance(only := next(iter(changed.values())), list):
+            return opening + self.of(only, indent) + ")"
+        parts = [f"{k}={self.of(v, indent + 4)}" for k, v in changed.items()]
+        return self._group(opening, parts, ")", indent)
+
+    def model(self, pipeline: Pipeline) -> list[str]:
+        """Lines that name the groups of columns and build the pipeline."""
+        lists = {f"{part}_columns": names for part, _, names in pipeline[0].transformers}
+        lines = [f"{variable} = {self.of(names)}" for variable, names in lists.items()]
+        self.columns = lists
+        return [*lines, f"model = {self.of(pipeline)}"]
 
     def name(self, cls: type) -> str:
         """Import a class from the shortest public path and return its name."""
@@ -71,9 +100,10 @@ class Source:
 
 def load_code(source: str, target: str, task: str, rows: int | None, seed: int) -> list[str]:
     """Lines that make X and y from a file or from a built-in data set."""
+    write = Source().of
     name = source.removeprefix("built-in:")
-    read = f"read_table({source!r})" if name == source else f"built_in({name!r})"
-    options = f"target={target!r}, task={task!r}"
+    read = f"read_table({write(source)})" if name == source else f"built_in({write(name)})"
+    options = f"target={write(target)}, task={write(task)}"
     if rows is not None:
         options += f", rows={rows}, random_state={seed}"
     return [f"table = prepare({read}, {options})", "X, y = table.X, table.y"]
@@ -87,7 +117,7 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
     source.imports |= _used(load) | {("sklearn.model_selection", "cross_validate")}
     body = [
         *load,
-        f"model = {source.of(row.pipeline)}",
+        *source.model(row.pipeline),
         f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
         f"scoring = {source.of(board.scorers(row))}",
         'scores = cross_validate(model, X, y, cv=cv, scoring=scoring, error_score="raise")',
@@ -98,11 +128,11 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 
 
-def fit_code(pipeline: BaseEstimator, load: list[str], output: str) -> str:
+def fit_code(pipeline: Pipeline, load: list[str], output: str) -> str:
     """Write a script that fits a pipeline and saves it."""
     source = Source()
     source.imports |= _used(load)
-    body = [*load, f"model = {source.of(pipeline)}", "model.fit(X, y)"]
+    body = [*load, *source.model(pipeline), "model.fit(X, y)"]
     save = f"panlearn.save(model, {output!r})"
     return "\n".join(["import panlearn", *source.import_lines(), "", *body, save]) + "\n"
 
