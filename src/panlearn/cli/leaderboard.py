@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, cross_validate
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    KFold,
+    StratifiedKFold,
+    cross_validate,
+    learning_curve,
+)
 from sklearn.pipeline import Pipeline
 
 from panlearn.cli.errors import DataError
@@ -267,7 +273,7 @@ def _choose(
         name = type(model).__name__
         if isinstance(model, str):
             cls = find_estimator(model, task)
-            name = model if model.startswith("sklearn.") else cls.__name__
+            name = cls.__name__ + (" (sklearn)" if model.startswith("sklearn.") else "")
             try:
                 model = build(cls, {}, random_state)
             except TypeError as error:
@@ -321,6 +327,26 @@ def _score(
         predictions=predictions,
         warnings=_distinct(caught),
     )
+
+
+def learn(
+    X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, scorer: str, folds: BaseCrossValidator
+) -> Any:
+    """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
+    try:
+        return learning_curve(
+            pipeline,
+            X,
+            y,
+            cv=folds,
+            scoring=scorer,
+            train_sizes=np.linspace(0.2, 1.0, 5),
+            shuffle=True,
+            random_state=0,
+            error_score="raise",
+        )[:3]
+    except Exception as error:
+        return reason(error)
 
 
 def _out_of_fold(result: dict[str, Any], X: pd.DataFrame, n: int) -> tuple[dict[str, Any], float]:

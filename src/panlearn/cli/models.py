@@ -32,7 +32,7 @@ def find_method(name: str) -> tuple[str, str, Any]:
 def estimators(task: str) -> dict[str, type]:
     """Every estimator of the library for classification or for regression."""
     kind = {"classification": "classifier", "regression": "regressor"}[task]
-    return dict(_all_estimators(kind))
+    return dict(panlearn.all_estimators(kind))
 
 
 def find_estimator(name: str, task: str) -> type:
@@ -72,13 +72,3 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return name, value
-
-
-def _all_estimators(kind: str) -> list[tuple[str, type]]:
-    from sklearn import linear_model
-
-    names = {
-        "classifier": ["LogisticRegression", "Perceptron", "RidgeClassifier"],
-        "regressor": ["LinearRegression", "Ridge", "Lasso", "HuberRegressor"],
-    }[kind]
-    return [(name, getattr(linear_model, name)) for name in names]

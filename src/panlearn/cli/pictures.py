@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +16,14 @@ from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, RocCurveDisplay
-from sklearn.model_selection import LearningCurveDisplay, learning_curve
+from sklearn.model_selection import LearningCurveDisplay
 
-from panlearn.cli.leaderboard import BASELINE, Leaderboard, Row, reason
+from panlearn.cli.leaderboard import BASELINE, Leaderboard, Row, learn, reason
 from panlearn.cli.timed import JobCrashedError, TimedWorker
 from panlearn.plot import CoefficientsDisplay
 
-LINES = ["#3b6fe0", "#e4572e", "#17a398", "#b14aed", "#f2a541", "#7a8b99"]
+LINES = ["#3b6fe0", "#e4572e", "#17a398", "#b14aed", "#f2a541"]
+GREY = "#7f8c9a"
 THEMES = {
     "light": {"ink": "#1c2430", "faint": "#d8dde5"},
     "dark": {"ink": "#e6eaf0", "faint": "#3a4352"},
@@ -80,7 +80,7 @@ def _fold_scores(board: Leaderboard) -> Plot:
 
     def draw(ax: Axes) -> None:
         for place, row in enumerate(reversed(rows)):
-            colour = LINES[-1] if row.name == BASELINE else LINES[0]
+            colour = GREY if row.name == BASELINE else LINES[0]
             values = row.scores[metric.name]
             ax.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.35, ms=6)
             ax.plot(row.mean(metric), place, "|", color=colour, ms=18, mew=2.5)
@@ -154,7 +154,9 @@ def _margin(row: Row) -> np.ndarray | None:
 def _roc(ax: Axes, curves: list[tuple[str, np.ndarray, Any]]) -> None:
     for k, (name, truth, score) in enumerate(curves):
         last = k == len(curves) - 1
-        RocCurveDisplay.from_predictions(truth, score, name=name, ax=ax, plot_chance_level=last)
+        RocCurveDisplay.from_predictions(
+            truth, score, name=name, ax=ax, plot_chance_level=last, chance_level_kw={"color": GREY}
+        )
     ax.set(xlabel="false positive rate", ylabel="true positive rate")
 
 
@@ -163,6 +165,8 @@ def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]]) -> None:
         CalibrationDisplay.from_predictions(
             truth, np.clip(chance, 0, 1), n_bins=8, strategy="quantile", name=name, ax=ax, ms=4
         )
+    for reference in [line for line in ax.lines if line.get_color() == "k"]:
+        reference.set_color(GREY)
     ax.set(xlabel="probability given", ylabel="share that came true")
 
 
@@ -213,7 +217,7 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
     try:
         with TimedWorker(board.table.X, board.table.y) as worker:
             curve: Any = worker.run(
-                _learn, clone(best.pipeline), metric.scorer, board.cv, limit=time_limit
+                learn, clone(best.pipeline), metric.scorer, board.cv, limit=time_limit
             )
     except (TimeoutError, JobCrashedError) as error:
         curve = str(error)
@@ -224,7 +228,7 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
         sizes, train, test = curve
         LearningCurveDisplay(
             train_sizes=sizes, train_scores=train, test_scores=test, score_name=metric.name
-        ).plot(ax=ax)
+        ).plot(ax=ax, fill_between_kw={"alpha": 0.18})
         ax.set_xlabel("rows to learn from")
 
     return Plot(
@@ -233,24 +237,6 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
         f"{metric.name} of {best.name} against the number of training rows.",
         draw,
     )
-
-
-def _learn(X: Any, y: Any, pipeline: Any, scorer: str, cv: Any) -> Any:
-    """Fit to growing parts of the rows; a failure comes back as its reason."""
-    try:
-        return learning_curve(
-            pipeline,
-            X,
-            y,
-            cv=cv,
-            scoring=scorer,
-            train_sizes=np.linspace(0.2, 1.0, 5),
-            shuffle=True,
-            random_state=0,
-            error_score="raise",
-        )[:3]
-    except Exception as error:
-        return reason(error)
 
 
 def _coefficients(row: Row) -> Plot:
@@ -265,7 +251,7 @@ def _coefficients(row: Row) -> Plot:
 
 
 def _short(name: str) -> str:
-    return textwrap.shorten(name, 28, placeholder="…") if len(name) > 28 else name
+    return name if len(name) <= 28 else name[:27] + "…"
 
 
 def _render(plot: Plot) -> Picture:

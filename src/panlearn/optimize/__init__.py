@@ -1,2 +1,3 @@
 """The optimisers of the course."""
+
 __all__: list[str] = []

@@ -1,8 +1,10 @@
-"""The one place that needs matplotlib to be there."""
+"""The axes that a display draws on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from panlearn.core.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -10,10 +12,4 @@ if TYPE_CHECKING:
 
 def axes_or_new(ax: Axes | None) -> Axes:
     """Return the given axes, or those of a new figure."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError:
-        raise ImportError("plots need matplotlib: pip install 'panlearn[plot]'") from None
-    return plt.subplots(layout="constrained")[1]
+    return ax if ax is not None else require("matplotlib.pyplot").subplots(layout="constrained")[1]
