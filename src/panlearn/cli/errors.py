@@ -16,3 +16,8 @@ def did_you_mean(name: str, known: list[str]) -> str:
         return f"did you mean {by_lower[close[0]]!r}?"
     shown = ", ".join(map(repr, known[:8]))
     return f"there are {shown}{', ...' if len(known) > 8 else ''}"
+
+
+def count(number: int, thing: str) -> str:
+    """Write a number of things: 1 row, 2,000 rows."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

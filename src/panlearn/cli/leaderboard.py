@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -105,6 +106,8 @@ class Leaderboard:
         The first one ranks.
     cv : cross-validator
         The folds, the same for every model.
+    notes : tuple of str
+        Where the comparison differs from what was asked, such as fewer folds.
     interrupted : bool
         Whether Ctrl-C ended the comparison early.
     """
@@ -113,6 +116,7 @@ class Leaderboard:
     table: Table
     metrics: tuple[Metric, ...]
     cv: BaseCrossValidator
+    notes: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
@@ -133,7 +137,7 @@ class Leaderboard:
 
     def scorers(self, row: Row) -> list[str]:
         """scikit-learn's names of the metrics that a row's model offers."""
-        return [m.scorer for m in _offered(row.pipeline, self.metrics)] if row.pipeline else []
+        return [m.scorer for m in offered(row.pipeline, self.metrics)] if row.pipeline else []
 
     def summary(self) -> str:
         """One sentence: the best model, its score, and the baseline's."""
@@ -211,7 +215,6 @@ def compare(
     """
     table = as_table(X, y, task)
     folds, notes = make_folds(table, cv, random_state)
-    table = Table(table.X, table.y, table.task, table.target, (*table.notes, *notes))
     metrics = metrics_for(table.task, len(np.unique(table.y)))
     chosen = _choose(models, table.task, random_state)
     rows: list[Row] = []
@@ -237,7 +240,7 @@ def compare(
                 rows.append(Row(name, pipeline, error=reason(error)))
     rank = metrics[0]
     rows.sort(key=lambda r: (r.failed, -rank.sign * r.mean(rank)))
-    return Leaderboard(rows, table, metrics, folds, interrupted)
+    return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted)
 
 
 def make_folds(table: Table, cv: int, random_state: int) -> tuple[BaseCrossValidator, list[str]]:
@@ -283,7 +286,7 @@ def _choose(
     return chosen
 
 
-def _offered(pipeline: Pipeline, metrics: tuple[Metric, ...]) -> list[Metric]:
+def offered(pipeline: Pipeline, metrics: tuple[Metric, ...]) -> list[Metric]:
     """Pick the metrics for which the model has one of the methods that they need."""
     return [m for m in metrics if any(hasattr(pipeline, method) for method in m.needs)]
 
@@ -301,13 +304,13 @@ def _score(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            offered = _offered(pipeline, metrics)
+            measured = offered(pipeline, metrics)
             result = cross_validate(
                 pipeline,
                 X,
                 y,
                 cv=folds,
-                scoring=[m.scorer for m in offered],
+                scoring=[m.scorer for m in measured],
                 return_estimator=True,
                 return_indices=True,
                 error_score="raise",
@@ -319,7 +322,7 @@ def _score(
     return Row(
         name,
         pipeline,
-        scores={m.name: m.sign * result[f"test_{m.scorer}"] for m in offered},
+        scores={m.name: m.sign * result[f"test_{m.scorer}"] for m in measured},
         # The median, because the first fold may compile or load something.
         fit_seconds=float(np.median(result["fit_time"])),
         predict_seconds=seconds,
@@ -368,6 +371,9 @@ def _out_of_fold(result: dict[str, Any], X: pd.DataFrame, n: int) -> tuple[dict[
 
 
 def _distinct(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Each different warning once, with how often it came."""
-    counts = Counter(reason(w.message) for w in caught if isinstance(w.message, Warning))
-    return tuple(f"{text} ({n} times)" if n > 1 else text for text, n in counts.items())
+    """Each different warning once, with how often it came; other numbers are no difference."""
+    texts = [reason(w.message) for w in caught if isinstance(w.message, Warning)]
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        kinds.setdefault(re.sub(r"[\d.]+", "#", text), []).append(text)
+    return tuple(t[0] if len(t) == 1 else f"{t[0]} ({len(t)} times)" for t in kinds.values())

@@ -34,7 +34,7 @@ def report(
     sections = [
         ("leaderboard", "Leaderboard", _leaderboard(board)),
         ("plots", "Plots", f'<div class="plots">{"".join(map(_figure, drawn))}</div>'),
-        ("data", "Data", _notes(board, notes)),
+        ("data", "Data", _notes((*notes, *board.notes))),
         ("code", "Code", "".join(_code(board, row, load) for row in board.rows)),
     ]
     links = "".join(f'<a href="#{key}">{name}</a>' for key, name, _ in sections)
@@ -136,7 +136,7 @@ def _score_cell(board: Leaderboard, row: Row, metric: Metric) -> str:
     mean = row.mean(metric)
     if np.isnan(mean):
         return '<td data-value="">–</td>'
-    text = f'{_number(mean)} <span class="spread">± {_number(row.std(metric))}</span>'
+    text = f'{number(mean)} <span class="spread">± {number(row.std(metric))}</span>'
     if metric is board.metrics[0]:
         share = 100 * float(np.clip(mean, 0, 1))
         text += f'<span class="bar"><i style="width:{share:.1f}%"></i></span>'
@@ -154,7 +154,8 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Write a score to three decimals, or a large one to four digits."""
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.4g}"
 
 
@@ -171,9 +172,8 @@ def _figure(picture: Picture) -> str:
     return f'<figure class="card">{words}{image}</figure>'
 
 
-def _notes(board: Leaderboard, notes: tuple[str, ...]) -> str:
-    said = list(dict.fromkeys([*notes, *board.table.notes]))
-    items = "".join(f"<li>{escape(note)}</li>" for note in said)
+def _notes(notes: tuple[str, ...]) -> str:
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f'<div class="card data"><ul>{items}</ul></div>'
 
 

@@ -21,7 +21,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from panlearn.cli.errors import DataError, did_you_mean
+from panlearn.cli.errors import DataError, count, did_you_mean
 
 Task = Literal["auto", "classification", "regression"]
 
@@ -159,7 +159,7 @@ def prepare(
     if target not in frame.columns:
         raise DataError(f"no column {target!r}; {did_you_mean(target, list(frame.columns))}")
     if rows is not None and rows < len(frame):
-        notes.append(f"{rows:,} of {len(frame):,} rows, drawn with seed {random_state}")
+        notes.append(f"{rows:,} of {count(len(frame), 'row')}, drawn with seed {random_state}")
         frame = frame.sample(rows, random_state=random_state)
     elif frame.size > LARGE:
         notes.append(f"large: {len(frame):,} rows by {frame.shape[1]} columns; fewer with --rows")
@@ -180,7 +180,7 @@ def as_table(X: Any, y: Any, task: Task = "auto") -> Table:
         raise DataError(f"the features have {len(X)} rows and the target {len(y)}")
     notes = []
     if missing := int(y.isna().sum()):
-        notes.append(f"dropped {missing:,} rows whose target is missing")
+        notes.append(f"dropped {count(missing, 'row')} whose target is missing")
         X, y = X[y.notna().to_numpy()].reset_index(drop=True), y.dropna().reset_index(drop=True)
     if not len(y):
         raise DataError(f"the target {name!r} is missing in every row")
@@ -242,13 +242,16 @@ def _tidy_features(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     tidy = pd.DataFrame(columns, index=X.index)
     numbers = tidy.select_dtypes("number")
     notes.append(
-        f"{numbers.shape[1]} numeric columns (missing values by the median, then standardised) and "
-        f"{tidy.shape[1] - numbers.shape[1]} categorical columns (one indicator a category; "
-        "categories under 1 % of rows, or beyond 50, share one)"
+        f"{count(numbers.shape[1], 'numeric column')}: gaps filled with the median, standardised"
     )
+    if categories := tidy.shape[1] - numbers.shape[1]:
+        notes.append(
+            f"{count(categories, 'categorical column')}: an indicator for each category; "
+            "those under 1 % of the rows, or beyond the 50 most frequent, share one"
+        )
     gaps = tidy.isna().sum()
-    for name, count in gaps[gaps > 0].items():
-        notes.append(f"{name!r}: {count:,} missing values ({count / len(tidy):.1%})")
+    for name, gap in gaps[gaps > 0].items():
+        notes.append(f"{name!r}: {count(gap, 'missing value')} ({gap / len(tidy):.1%})")
     return tidy, notes
 
 
@@ -280,7 +283,9 @@ def tidy_column(column: pd.Series) -> tuple[pd.Series, str]:
         return column.astype(object).map(str, na_action="ignore").astype(object), ""
     values = column.astype("float64")
     if infinite := int(np.isinf(values).sum()):
-        return values.replace([np.inf, -np.inf], np.nan), f"{infinite:,} infinite values as missing"
+        return values.replace(
+            [np.inf, -np.inf], np.nan
+        ), f"{count(infinite, 'infinite value')} as missing"
     return values, ""
 
 
