@@ -1,7 +1,6 @@
 """scikit-learn's own estimator checks, on every estimator of the library."""
 
 import pytest
-from scipy.linalg import LinAlgWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import panlearn

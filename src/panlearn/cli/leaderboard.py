@@ -301,10 +301,12 @@ def _score(
 ) -> Row:
     """Cross-validate one pipeline, then fit it to all rows; runs in the child process."""
     start = perf_counter()
+    measured = offered(pipeline, metrics)
+    if not measured:
+        return Row(name, pipeline, error="it has no predict")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            measured = offered(pipeline, metrics)
             result = cross_validate(
                 pipeline,
                 X,

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 from joblib.externals.loky import ProcessPoolExecutor
 
+START_LIMIT = 300.0  # seconds; for a process that never comes up
+
 _held: tuple[Any, ...] = ()
 
 
@@ -20,8 +22,8 @@ class JobCrashedError(RuntimeError):
 class TimedWorker:
     """Run jobs on shared data with a limit in seconds that a hung compiled loop cannot outlive.
 
-    The data travel once, when the process starts; starting is not charged to the first job. A new
-    process starts after a kill. Without a limit, jobs run in this process.
+    The data travel once, when the process starts; neither starting nor importing is charged to a
+    job. A new process starts after a kill. Without a limit, jobs run in this process.
 
     Parameters
     ----------
@@ -45,9 +47,10 @@ class TimedWorker:
             return job(*self._shared, *arguments)
         if self._pool is None:
             self._pool = ProcessPoolExecutor(1, initializer=_hold, initargs=self._shared)
-            self._pool.submit(os.getpid).result()
         finished = False
         try:
+            # Reading the job in the child imports what it needs, which is not its fault.
+            self._pool.submit(_read, job, arguments).result(timeout=START_LIMIT)
             result = self._pool.submit(_run, job, arguments).result(timeout=limit)
             finished = True
             return result
@@ -73,6 +76,10 @@ def _hold(*shared: Any) -> None:
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
+
+
+def _read(job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Do nothing: unpickling the arguments has imported their modules."""
 
 
 def _run(job: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -59,11 +59,14 @@ def fit(
         click.echo(recipe.fit_code(pipeline, load, output), nl=False)
         return 0
     import panlearn
+    from panlearn.core.parameters import InvalidParameterError
 
     with progress_bar() as bar:
         bar.add_task(f"fitting {name}", total=None)
         try:
             pipeline.fit(prepared.X, prepared.y)
+        except InvalidParameterError as error:
+            raise DataError(str(error)) from None
         except Exception as error:
             return fail(f"{name} failed: {reason(error)}", 1)
     # `evaluate` has to know which column to compare with.
