@@ -1,1 +1,24 @@
-"""The panlearn command."""
+"""The ``panlearn`` command, and the Python behind it.
+
+``leaderboard.compare`` cross-validates models on a table, ``table`` reads and tidies one,
+``report.report`` writes the page; none of them needs the command. The commands are in ``catalogue``
+(list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate) and ``proof`` (verify).
+"""
+
+import click
+
+from panlearn.cli.app import App
+from panlearn.cli.catalogue import info, list_methods
+from panlearn.cli.comparing import compare
+from panlearn.cli.proof import verify
+from panlearn.cli.using import evaluate, fit, predict
+
+
+@click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="panlearn")
+def main() -> None:
+    """Run the whole of machine learning as it is taught, behind one scikit-learn contract."""
+
+
+for _command in (list_methods, info, compare, fit, predict, evaluate, verify):
+    main.add_command(_command)

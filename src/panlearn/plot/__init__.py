@@ -1,1 +1,12 @@
-"""Pictures of fitted models."""
+"""Pictures of fitted models.
+
+Each display is built from a fitted model (``from_estimator``) or from plain arrays, draws on
+matplotlib axes of yours or its own, and keeps them as ``ax_`` and ``figure_``. Only what
+scikit-learn does not draw is here: ROC and calibration curves, confusion matrices, residuals,
+learning curves and decision boundaries are in ``sklearn.metrics``, ``sklearn.calibration``,
+``sklearn.model_selection`` and ``sklearn.inspection``.
+"""
+
+from panlearn.plot.coefficients import CoefficientsDisplay
+
+__all__ = ["CoefficientsDisplay"]

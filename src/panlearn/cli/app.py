@@ -1,0 +1,127 @@
+"""The command group: what every command shares. Light: no family, pandas or matplotlib here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from panlearn.cli.errors import DataError
+
+
+class App(click.Group):
+    """A group whose errors are one line, with exit codes that mean something.
+
+    0 fine; 1 a claim or a model failed; 2 bad usage or bad input; 130 interrupted.
+    """
+
+    def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
+        """Run a command and turn whatever goes wrong into one line and an exit code."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **kwargs)
+        try:
+            code = super().main(*args, standalone_mode=False, **kwargs)
+        except click.ClickException as error:
+            code = fail(error.format_message(), error.exit_code)
+        except (DataError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+            code = fail(str(error), 2)
+        except (click.Abort, KeyboardInterrupt):
+            code = fail("interrupted", 130)
+        except BrokenPipeError:
+            # The reader, such as head, has had enough; keep the interpreter from writing more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        except Exception as error:
+            if os.environ.get("PANLEARN_TRACEBACK"):
+                raise
+            code = fail(_explain(error), 1)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(message: str, code: int) -> int:
+    """Say what went wrong in one line on standard error, and return the exit code."""
+    click.echo(f"panlearn: {' '.join(message.split())}", err=True)
+    return code
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        from panlearn.core.extras import require
+
+        try:
+            require(error.name)
+        except ImportError as explained:
+            return str(explained)
+        except KeyError:
+            pass
+    return f"{type(error).__name__}: {error} (PANLEARN_TRACEBACK=1 shows where)"
+
+
+def command_line() -> str:
+    """Write the running command as one would type it."""
+    context = click.get_current_context()
+    words = ["panlearn", context.info_name or ""]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        else:
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
+
+
+def write_json(value: Any) -> None:
+    """Print JSON that every parser takes: not a number is null."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+        return None
+    return value
+
+
+def console() -> Any:
+    """Return the terminal that tables are written to, wide enough when it is a file."""
+    from rich.console import Console
+
+    output = Console(highlight=False)
+    return output if output.is_terminal else Console(highlight=False, width=200)
+
+
+def progress_bar() -> Any:
+    """Return a bar on standard error that is silent when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    terminal = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+        console=terminal,
+        transient=True,
+        redirect_stdout=False,
+        disable=not terminal.is_terminal,
+    )
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
+as_code = click.option(
+    "--code", "as_code", is_flag=True, help="Show the equivalent Python; run nothing."
+)

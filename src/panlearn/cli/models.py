@@ -1,0 +1,74 @@
+"""Find methods by name, and the estimators that suit a task."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from typing import Any
+
+import panlearn
+from panlearn.cli.errors import DataError, did_you_mean
+
+
+def methods() -> dict[str, tuple[str, Any]]:
+    """Every public name of every family: its family and the object."""
+    return {
+        name: (family, getattr(module, name))
+        for family in panlearn.FAMILIES
+        for module in [import_module(f"panlearn.{family}")]
+        for name in module.__all__
+    }
+
+
+def find_method(name: str) -> tuple[str, str, Any]:
+    """Look a method up by name, in any case: its name, its family, the object."""
+    known = methods()
+    exact = {k.lower(): k for k in known}.get(name.rpartition(".")[2].lower())
+    if exact is None:
+        raise DataError(f"no method {name!r}; {did_you_mean(name, list(known))}")
+    return exact, *known[exact]
+
+
+def estimators(task: str) -> dict[str, type]:
+    """Every estimator of the library for classification or for regression."""
+    kind = {"classification": "classifier", "regression": "regressor"}[task]
+    return dict(panlearn.all_estimators(kind))
+
+
+def find_estimator(name: str, task: str) -> type:
+    """Look an estimator up by name, in any case, or by its path in scikit-learn."""
+    if name.startswith("sklearn."):
+        module, _, attribute = name.rpartition(".")
+        try:
+            return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError):
+            raise DataError(f"scikit-learn has no {name}") from None
+    known = estimators(task)
+    exact = {k.lower(): k for k in known}.get(name.lower())
+    if exact is not None:
+        return known[exact]
+    other = "regression" if task == "classification" else "classification"
+    if name.lower() in {k.lower() for k in estimators(other)}:
+        raise DataError(f"{name} is for {other}, and the task is {task}")
+    raise DataError(f"no estimator {name!r} for {task}; {did_you_mean(name, list(known))}")
+
+
+def build(cls: type, settings: dict[str, Any], random_state: int) -> Any:
+    """Make an estimator with these parameters and, where it takes one, the seed."""
+    names = list(cls().get_params(deep=False))
+    for name in settings:
+        if name not in names:
+            raise DataError(f"{cls.__name__} has no {name!r}; {did_you_mean(name, names)}")
+    seed = {"random_state": random_state} if "random_state" in names else {}
+    return cls(**{**seed, **settings})
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Read ``name=value``, the value a Python literal or else a string."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise DataError(f"{text!r} is not name=value")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value

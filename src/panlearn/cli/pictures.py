@@ -1,0 +1,302 @@
+"""The plots of a report: each drawn once for a light page and once for a dark one."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sklearn.base import clone
+from sklearn.calibration import CalibrationDisplay
+from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, RocCurveDisplay
+from sklearn.model_selection import LearningCurveDisplay
+
+from panlearn.cli.leaderboard import BASELINE, Leaderboard, Row, learn, reason
+from panlearn.cli.timed import JobCrashedError, TimedWorker
+from panlearn.plot import CoefficientsDisplay
+
+LINES = ["#3b6fe0", "#e4572e", "#17a398", "#b14aed", "#f2a541"]
+GREY = "#7f8c9a"
+THEMES = {
+    "light": {"ink": "#1c2430", "faint": "#d8dde5"},
+    "dark": {"ink": "#e6eaf0", "faint": "#3a4352"},
+}
+MOST_MODELS = 5
+MOST_CLASSES = 6
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot with its words, or the reason why it could not be drawn."""
+
+    title: str
+    caption: str
+    alt: str
+    images: dict[str, str]
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What to draw, and what to say of it."""
+
+    title: str
+    caption: str
+    alt: str
+    draw: Callable[[Axes], Any]
+    height: float = 4.2
+
+
+def pictures(board: Leaderboard, time_limit: float | None) -> list[Picture]:
+    """Draw what a person wants to see for the task."""
+    return [_render(plot) for plot in _plots(board, time_limit)]
+
+
+def _plots(board: Leaderboard, time_limit: float | None) -> Iterator[Plot]:
+    best = board.best
+    yield _fold_scores(board)
+    if best is None:
+        return
+    if board.table.task == "classification":
+        yield from _classification(board, best)
+    else:
+        yield from _regression(board, best)
+    yield _learning_curve(board, best, time_limit)
+    linear = [r for r in board.rows if r.pipeline is not None and hasattr(r.pipeline[-1], "coef_")]
+    if linear:
+        yield _coefficients(linear[0])
+
+
+def _fold_scores(board: Leaderboard) -> Plot:
+    rows = [r for r in board.rows if not r.failed][:25]
+    metric = board.metrics[0]
+
+    def draw(ax: Axes) -> None:
+        for place, row in enumerate(reversed(rows)):
+            colour = GREY if row.name == BASELINE else LINES[0]
+            values = row.scores[metric.name]
+            ax.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.35, ms=6)
+            ax.plot(row.mean(metric), place, "|", color=colour, ms=18, mew=2.5)
+        ax.set_yticks(range(len(rows)), [_short(r.name) for r in reversed(rows)])
+        ax.set_xlabel(metric.name)
+
+    means = ", ".join(f"{r.name} {r.mean(metric):.3f}" for r in rows[:8])
+    return Plot(
+        "Scores, fold by fold",
+        f"Each dot is one fold, each bar the mean of {metric.name}.",
+        f"Dot plot of {metric.name} by model. Means: {means}.",
+        draw,
+        height=max(4.2, 0.32 * len(rows) + 1.0),
+    )
+
+
+def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
+    y = board.table.y
+    classes = np.unique(y)
+    good = [r for r in board.rows if not r.failed and r.name != BASELINE]
+    ranking = [r for r in good if _margin(r) is not None]
+    probable = [r for r in good if "predict_proba" in r.predictions]
+    if len(classes) == 2:
+        positive = classes[1]
+        curves = [(_short(r.name), y == positive, _margin(r)) for r in ranking[:MOST_MODELS]]
+        chances = [
+            (_short(r.name), y == positive, r.predictions["predict_proba"][:, 1])
+            for r in probable[:MOST_MODELS]
+        ]
+        who = f"the class {str(positive)!r}"
+    else:
+        shown = [
+            (str(c), y == c, probable[0].predictions["predict_proba"][:, k])
+            for k, c in enumerate(classes[:MOST_CLASSES])
+            if probable
+        ]
+        curves = chances = shown
+        who = f"each class against the rest, by {probable[0].name}" if probable else ""
+    if curves:
+        yield Plot(
+            "ROC curve",
+            f"True against false positives for {who}, on rows held out.",
+            f"ROC curves of {', '.join(name for name, *_ in curves)} for {who}.",
+            lambda ax: _roc(ax, curves),
+        )
+    if chances:
+        yield Plot(
+            "Calibration",
+            f"How often {who} came when it was given this probability.",
+            f"Calibration curves of {', '.join(name for name, *_ in chances)} for {who}.",
+            lambda ax: _calibration(ax, chances),
+        )
+    right = np.mean(best.predictions["predict"] == y)
+    yield Plot(
+        "Confusion matrix",
+        f"{best.name}, on rows held out.",
+        f"Confusion matrix of {best.name} over {len(classes)} classes: {right:.1%} are right.",
+        lambda ax: _confusion(ax, y, best.predictions["predict"]),
+    )
+
+
+def _margin(row: Row) -> np.ndarray | None:
+    """Find a score that grows with the second class, if the model gives one."""
+    if "decision_function" in row.predictions and row.predictions["decision_function"].ndim == 1:
+        return row.predictions["decision_function"]
+    if "predict_proba" in row.predictions:
+        return row.predictions["predict_proba"][:, -1]
+    return None
+
+
+def _roc(ax: Axes, curves: list[tuple[str, np.ndarray, Any]]) -> None:
+    for k, (name, truth, score) in enumerate(curves):
+        last = k == len(curves) - 1
+        RocCurveDisplay.from_predictions(
+            truth, score, name=name, ax=ax, plot_chance_level=last, chance_level_kw={"color": GREY}
+        )
+    ax.set(xlabel="false positive rate", ylabel="true positive rate")
+
+
+def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]]) -> None:
+    for name, truth, chance in curves:
+        CalibrationDisplay.from_predictions(
+            truth, np.clip(chance, 0, 1), n_bins=8, strategy="quantile", name=name, ax=ax, ms=4
+        )
+    for reference in [line for line in ax.lines if line.get_color() == "k"]:
+        reference.set_color(GREY)
+    ax.set(xlabel="probability given", ylabel="share that came true")
+
+
+def _confusion(ax: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
+    few = len(np.unique(truth)) <= 12
+    ConfusionMatrixDisplay.from_predictions(
+        truth, predicted, ax=ax, cmap="Blues", colorbar=not few, include_values=few
+    )
+    labels = [_short(t.get_text()) for t in ax.get_xticklabels()]
+    ax.set_xticklabels(labels, rotation=45 if max(map(len, labels)) > 5 else 0)
+    ax.set_yticklabels(labels)
+    ax.set(xlabel="predicted", ylabel="true")
+    ax.grid(False)
+
+
+def _regression(board: Leaderboard, best: Row) -> Iterator[Plot]:
+    y, predicted = board.table.y, best.predictions["predict"]
+
+    def draw(kind: str) -> Callable[[Axes], Any]:
+        return lambda ax: PredictionErrorDisplay.from_predictions(
+            y,
+            predicted,
+            kind=kind,
+            subsample=min(len(y), 2000),
+            random_state=0,
+            ax=ax,
+            scatter_kwargs={"alpha": 0.5, "s": 14, "color": LINES[0], "linewidths": 0},
+            line_kwargs={"color": LINES[1]},
+        )
+
+    error = np.sqrt(np.mean((y - predicted) ** 2))
+    yield Plot(
+        "Predicted and actual",
+        f"{best.name}, on rows held out.",
+        f"Actual against predicted values of {best.name}; root mean squared error {error:.4g}.",
+        draw("actual_vs_predicted"),
+    )
+    yield Plot(
+        "Residuals",
+        "Actual minus predicted: a pattern here is something that the model has missed.",
+        f"Residuals against predicted values of {best.name}, mean {np.mean(y - predicted):.3g}.",
+        draw("residual_vs_predicted"),
+    )
+
+
+def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> Plot:
+    metric = board.metrics[0]
+    try:
+        with TimedWorker(board.table.X, board.table.y) as worker:
+            curve: Any = worker.run(
+                learn, clone(best.pipeline), metric.scorer, board.cv, limit=time_limit
+            )
+    except (TimeoutError, JobCrashedError) as error:
+        curve = str(error)
+
+    def draw(ax: Axes) -> None:
+        if isinstance(curve, str):
+            raise RuntimeError(curve)
+        sizes, train, test = curve
+        LearningCurveDisplay(
+            train_sizes=sizes, train_scores=train, test_scores=test, score_name=metric.name
+        ).plot(ax=ax, fill_between_kw={"alpha": 0.18})
+        ax.set_xlabel("rows to learn from")
+
+    return Plot(
+        "Learning curve",
+        f"{best.name}: if the curve for held-out rows still climbs, more rows will help.",
+        f"{metric.name} of {best.name} against the number of training rows.",
+        draw,
+    )
+
+
+def _coefficients(row: Row) -> Plot:
+    most = 20
+    return Plot(
+        "Coefficients",
+        f"{row.name}, the best linear model: its {most} largest, for features on one scale.",
+        f"Bars of the largest coefficients of {row.name} with the names of their features.",
+        lambda ax: CoefficientsDisplay.from_estimator(row.pipeline, max_features=most, ax=ax),
+        height=5.2,
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 28 else name[:27] + "…"
+
+
+def _render(plot: Plot) -> Picture:
+    """Draw a plot in both themes; a failure to draw must not cost the report."""
+    images = {}
+    for theme, colours in THEMES.items():
+        with mpl.rc_context(_style(**colours)):
+            figure = Figure(figsize=(6.0, plot.height), layout="constrained")
+            try:
+                axes = figure.subplots()
+                plot.draw(axes)
+                _quieten(axes)
+                stream = io.BytesIO()
+                figure.savefig(stream, format="png", dpi=144, transparent=True)
+            except Exception as error:
+                return Picture(plot.title, plot.caption, plot.alt, {}, reason(error))
+            images[theme] = base64.b64encode(stream.getvalue()).decode()
+    return Picture(plot.title, plot.caption, plot.alt, images)
+
+
+def _quieten(axes: Axes) -> None:
+    """Names come from the data: show a dollar as a dollar, and shorten what is long."""
+    for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
+        text.set_parse_math(False)
+    for text in axes.get_legend().get_texts() if axes.get_legend() else []:
+        text.set_parse_math(False)
+
+
+def _style(ink: str, faint: str) -> dict[str, Any]:
+    return {
+        "axes.prop_cycle": cycler(color=LINES),
+        "axes.edgecolor": faint,
+        "axes.labelcolor": ink,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": faint,
+        "grid.linewidth": 0.6,
+        "text.color": ink,
+        "xtick.color": ink,
+        "ytick.color": ink,
+        "font.size": 10,
+        "legend.fontsize": 9,
+        "legend.framealpha": 0.0,
+        "lines.linewidth": 1.8,
+        "mathtext.default": "regular",
+    }

@@ -1,0 +1,86 @@
+"""A child process that holds the data, runs one job at a time and is killed when one overruns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, Self
+
+from joblib.externals.loky import ProcessPoolExecutor
+
+START_LIMIT = 300.0  # seconds; for a process that never comes up
+
+_held: tuple[Any, ...] = ()
+
+
+class JobCrashedError(RuntimeError):
+    """The child process died in the middle of a job."""
+
+
+class TimedWorker:
+    """Run jobs on shared data with a limit in seconds that a hung compiled loop cannot outlive.
+
+    The data travel once, when the process starts; neither starting nor importing is charged to a
+    job. A new process starts after a kill. Without a limit, jobs run in this process.
+
+    Parameters
+    ----------
+    *shared : Any
+        What every job gets as its first arguments.
+    """
+
+    def __init__(self, *shared: Any) -> None:
+        self._shared = shared
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def run(self, job: Callable[..., Any], *arguments: Any, limit: float | None) -> Any:
+        """Return ``job(*shared, *arguments)`` or raise TimeoutError after ``limit`` seconds."""
+        if limit is None:
+            return job(*self._shared, *arguments)
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, initializer=_hold, initargs=self._shared)
+        finished = False
+        try:
+            # Reading the job in the child imports what it needs, which is not its fault.
+            self._pool.submit(_read, job, arguments).result(timeout=START_LIMIT)
+            result = self._pool.submit(_run, job, arguments).result(timeout=limit)
+            finished = True
+            return result
+        except FutureTimeoutError:
+            raise TimeoutError(f"stopped after {limit:g} s") from None
+        except BrokenExecutor:
+            raise JobCrashedError("the process died, killed or out of memory") from None
+        finally:
+            if not finished:
+                self.kill()
+
+    def kill(self) -> None:
+        """End the child process and whatever it started."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, kill_workers=True)
+            self._pool = None
+
+
+def _hold(*shared: Any) -> None:
+    """Keep the data, and keep a chatty model off the terminal."""
+    global _held
+    _held = shared
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+
+
+def _read(job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Do nothing: unpickling the arguments has imported their modules."""
+
+
+def _run(job: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return job(*_held, *arguments)

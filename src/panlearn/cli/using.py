@@ -1,0 +1,218 @@
+"""``panlearn fit``, ``predict`` and ``evaluate``: one model, saved and used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from panlearn.cli.app import as_code, as_json, console, fail, progress_bar, write_json
+from panlearn.cli.errors import DataError, count
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+existing = click.Path(exists=True, dir_okay=False)
+
+
+@click.command()
+@click.argument("file", type=existing)
+@click.option("--target", help="Column to predict; the last one if not named.")
+@click.option("--model", "name", required=True, help="Name of an estimator: see `panlearn list`.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter.")
+@click.option(
+    "--task",
+    type=click.Choice(["auto", "classification", "regression"]),
+    default="auto",
+    help="What to learn; auto looks at the target.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the model.")
+@click.option("--output", type=click.Path(dir_okay=False), required=True, help="File to write.")
+@as_json
+@as_code
+def fit(
+    file: str,
+    target: str | None,
+    name: str,
+    settings: tuple[str, ...],
+    task: str,
+    seed: int,
+    output: str,
+    as_json: bool,
+    as_code: bool,
+) -> int:
+    """Fit one model to the rows of FILE and save it, with the preparation of its columns."""
+    from sklearn.pipeline import Pipeline
+
+    from panlearn.cli import models, recipe, table
+    from panlearn.cli.leaderboard import reason
+
+    parameters = dict(models.parse_setting(text) for text in settings)
+    prepared = table.prepare(table.read_table(file), target, task)
+    estimator = models.build(models.find_estimator(name, prepared.task), parameters, seed)
+    pipeline = Pipeline([("prepare", table.preprocessor(prepared.X)), ("model", estimator)])
+    if as_code:
+        load = recipe.load_code(file, prepared.target, task, None, seed)
+        click.echo(recipe.fit_code(pipeline, load, output), nl=False)
+        return 0
+    import panlearn
+    from panlearn.core.parameters import InvalidParameterError
+
+    with progress_bar() as bar:
+        bar.add_task(f"fitting {name}", total=None)
+        try:
+            pipeline.fit(prepared.X, prepared.y)
+        except InvalidParameterError as error:
+            raise DataError(str(error)) from None
+        except Exception as error:
+            return fail(f"{name} failed: {reason(error)}", 1)
+    # `evaluate` has to know which column to compare with.
+    pipeline.target_name_ = prepared.target
+    try:
+        panlearn.save(pipeline, output)
+    except TypeError as error:
+        return fail(f"{name} cannot be saved: {error}", 1)
+    if as_json:
+        write_json({"output": output, "task": prepared.task, "data": prepared.notes})
+    else:
+        for note in prepared.notes:
+            click.echo(f"· {note}")
+        click.echo(f"fitted {type(estimator).__name__} to {len(prepared.y):,} rows: {output}")
+    return 0
+
+
+@click.command()
+@click.argument("model", type=existing)
+@click.argument("file", type=existing)
+@click.option("--output", type=click.Path(dir_okay=False), help="CSV or Parquet; else the screen.")
+@click.option("--proba", is_flag=True, help="Add a column with the probability of each class.")
+@as_json
+@as_code
+def predict(
+    model: str, file: str, output: str | None, proba: bool, as_json: bool, as_code: bool
+) -> None:
+    """Predict the rows of FILE with a saved MODEL."""
+    if as_code:
+        click.echo(_use_code(model, file) + "print(model.predict(X))")
+        return
+    import pandas as pd
+
+    pipeline, _, X, notes = _open(model, file)
+    answer = pd.DataFrame({"prediction": pipeline.predict(X)})
+    if proba:
+        if not hasattr(pipeline, "predict_proba"):
+            raise DataError(f"{type(pipeline[-1]).__name__} gives no probabilities")
+        chances = pipeline.predict_proba(X)
+        answer = answer.assign(
+            **{f"probability {c}": chances[:, k] for k, c in enumerate(pipeline.classes_)}
+        )
+    for note in notes:
+        click.echo(f"· {note}", err=True)
+    if output is not None:
+        if Path(output).suffix.lower() in {".parquet", ".pq"}:
+            answer.to_parquet(output, index=False)
+        else:
+            answer.to_csv(output, index=False)
+    if as_json:
+        write_json({"output": output, "notes": notes, **answer.to_dict("list")})
+    elif output is None:
+        click.echo(answer.to_csv(index=False), nl=False)
+    else:
+        click.echo(f"{len(answer):,} predictions: {output}")
+
+
+@click.command()
+@click.argument("model", type=existing)
+@click.argument("file", type=existing)
+@click.option("--target", help="Column with the truth; the one that the model was fitted to.")
+@as_json
+@as_code
+def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: bool) -> None:
+    """Score a saved MODEL on the rows of FILE, whose target is known."""
+    if as_code:
+        column = f"[{target!r}]" if target else "[model.target_name_]"
+        click.echo(_use_code(model, file) + f"print(model.score(X, frame{column}))")
+        return
+    pipeline, frame, X, notes = _open(model, file)
+    target = target or getattr(pipeline, "target_name_", None)
+    if target is None:
+        raise DataError(f"{model} does not say which column it predicts: name it with --target")
+    if target not in frame.columns:
+        raise DataError(f"{file} has no column {target!r} to compare with")
+    known = frame[target].notna().to_numpy()
+    if not known.any():
+        raise DataError(f"{target!r} is missing in every row of {file}")
+    if not known.all():
+        notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
+    scores = _scores(pipeline, X[known], frame[target][known])
+    if as_json:
+        write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
+        return
+    from rich.table import Table
+
+    for note in notes:
+        click.echo(f"· {note}")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in scores.items():
+        table.add_row(name, f"{value:.6g}")
+    console().print(table)
+
+
+def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
+    """Load a model and bring the rows of a file into its columns."""
+    import panlearn
+    from panlearn.cli.table import conform, read_table
+    from panlearn.core.persistence import ModelFileError
+
+    try:
+        pipeline = panlearn.load(model)
+    except ModelFileError as error:
+        raise DataError(str(error)) from None
+    if not hasattr(pipeline, "feature_names_in_"):
+        raise DataError(f"{model} was fitted to an array without names, not by `panlearn fit`")
+    frame = read_table(file)
+    truth = getattr(pipeline, "target_name_", None)
+    X, notes = conform(frame.drop(columns=truth, errors="ignore"), pipeline)
+    return pipeline, frame, X, [*frame.attrs["notes"], *notes]
+
+
+def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
+    """Every metric of the task that the model offers."""
+    from sklearn.base import is_classifier
+    from sklearn.metrics import get_scorer
+
+    from panlearn.cli.leaderboard import metrics_for, offered
+
+    task = "classification" if is_classifier(pipeline) else "regression"
+    y: np.ndarray = truth.to_numpy()
+    if task == "classification":
+        y = _as_classes(y, pipeline.classes_)
+    chosen = offered(pipeline, metrics_for(task, len(getattr(pipeline, "classes_", []))))
+    scores = {}
+    for metric in chosen:
+        try:
+            scores[metric.name] = metric.sign * get_scorer(metric.scorer)(pipeline, X, y)
+        except ValueError:
+            # Such as an area under the curve where the file holds one class only.
+            scores[metric.name] = float("nan")
+    return scores
+
+
+def _as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Bring labels into the type of the classes; a class never seen is an error."""
+    by_text = {str(c): c for c in classes.tolist()}
+    labels = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in y]
+    if unknown := sorted(set(labels) - set(by_text)):
+        raise DataError(f"the model does not know the class {unknown[0]!r}; has {list(by_text)}")
+    return classes[[list(by_text).index(label) for label in labels]]
+
+
+def _use_code(model: str, file: str) -> str:
+    return (
+        "import panlearn\nfrom panlearn.cli.table import conform, read_table\n\n"
+        f"model = panlearn.load({model!r})\nframe = read_table({file!r})\n"
+        "X, notes = conform(frame, model)\n"
+    )

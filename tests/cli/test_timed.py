@@ -1,0 +1,77 @@
+import os
+import sys
+import time
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from panlearn.cli.timed import JobCrashedError, TimedWorker
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def total(x):
+    return os.getpid(), float(x.sum())
+
+
+def spin(x):
+    while True:
+        pass
+
+
+def leave(x):
+    os._exit(9)
+
+
+def chat(x):
+    os.write(1, b"chatter")
+
+
+def refuse(x):
+    raise ValueError("no")
+
+
+@pytest.fixture
+def worker():
+    with TimedWorker(np.ones(3)) as worker:
+        yield worker
+
+
+def test_jobs_share_one_process_that_is_not_this_one(worker):
+    first, second = (worker.run(total, limit=30) for _ in range(2))
+    assert first == second
+    assert first[0] != os.getpid()
+    assert first[1] == 3.0
+
+
+def test_without_a_limit_there_is_no_process(worker):
+    assert worker.run(total, limit=None) == (os.getpid(), 3.0)
+
+
+def test_a_busy_loop_is_stopped_in_time_and_the_next_job_runs(worker):
+    pid, _ = worker.run(total, limit=30)
+    start = time.perf_counter()
+    with pytest.raises(TimeoutError, match="stopped after 1 s"):
+        worker.run(spin, limit=1.0)
+    # The limit plus a tenth, plus what a busy machine may add.
+    assert 1.0 <= time.perf_counter() - start < 1.1 + 0.4
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert worker.run(total, limit=30)[1] == 3.0
+
+
+def test_a_crash_is_an_error_and_the_next_job_runs(worker):
+    with pytest.raises(JobCrashedError):
+        worker.run(leave, limit=30)
+    assert worker.run(total, limit=30)[1] == 3.0
+
+
+def test_an_exception_comes_back(worker):
+    with pytest.raises(ValueError, match="no"):
+        worker.run(refuse, limit=30)
+
+
+def test_what_a_job_prints_does_not_reach_the_terminal(worker, capfd):
+    worker.run(chat, limit=30)
+    assert capfd.readouterr().out == ""
