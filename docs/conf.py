@@ -26,6 +26,7 @@ default_role = "obj"
 autosummary_generate = False
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
