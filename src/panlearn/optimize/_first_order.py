@@ -226,7 +226,7 @@ def adam(
     .. math::
 
         m_k = \beta_1 m_{k-1} + (1 - \beta_1) g_k, \quad
-        v_k = \beta_2 v_{k-1} + (1 - \beta_2) g_k^2, \quad
+        v_k = \beta_2 v_{k-1} + (1 - \beta_2) g_k^2, \\
         x_{k+1} = P\Bigl(x_k - \eta \, s(k) \,
         \frac{m_k / (1 - \beta_1^{k+1})}{\sqrt{v_k / (1 - \beta_2^{k+1})} + \epsilon}\Bigr)
 
