@@ -55,9 +55,10 @@ def indented(head: str, lines: list[str]) -> str:
 def write_reference() -> None:
     """Write the index, one page a module, one page a public name."""
     write_module("panlearn", "The library", panlearn, [*panlearn._HOMES])
-    for family in panlearn.FAMILIES:
-        module = importlib.import_module(f"panlearn.{family}")
-        write_module(f"panlearn.{family}", f"panlearn.{family}", module, module.__all__)
+    packages = [*panlearn.FAMILIES, "plot", "claims"]
+    for package in packages:
+        module = importlib.import_module(f"panlearn.{package}")
+        write_module(f"panlearn.{package}", f"panlearn.{package}", module, module.__all__)
     core = importlib.import_module("panlearn.core")
     parts = [f"panlearn.core.{m.name}" for m in pkgutil.iter_modules(core.__path__)]
     for part in parts:
@@ -69,7 +70,7 @@ def write_reference() -> None:
         + indented(".. autosummary::", ["", *parts])
         + indented(".. toctree::", [":hidden:", "", *parts]),
     )
-    pages = ["panlearn", *(f"panlearn.{f}" for f in panlearn.FAMILIES), "core"]
+    pages = ["panlearn", *(f"panlearn.{package}" for package in packages), "core"]
     text = "Every public name, read off the package. Each page has the formula, the parameters,\n"
     text += "how it is solved and at what cost, the paper, and an example that runs.\n\n"
     tree = [":maxdepth: 1", "", *pages]

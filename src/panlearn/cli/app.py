@@ -22,10 +22,11 @@ class App(click.Group):
 
     def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
         """Run a command and turn whatever goes wrong into one line and an exit code."""
+        run: Any = super().main
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **kwargs)
+            return run(*args, standalone_mode=False, **kwargs)
         try:
-            code = super().main(*args, standalone_mode=False, **kwargs)
+            code = run(*args, standalone_mode=False, **kwargs)
         except click.ClickException as error:
             code = fail(error.format_message(), error.exit_code)
         except (DataError, FileNotFoundError, IsADirectoryError, PermissionError) as error:

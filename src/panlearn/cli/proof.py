@@ -22,10 +22,10 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
     claim does not.
     """
     if as_code:
-        chosen = repr(list(ids)) if ids else ""
+        wanted = repr(list(ids)) if ids else ""
         click.echo(
             "from panlearn.claims import verify\n\n"
-            f"for verdict in verify({chosen}):\n    print(verdict.claim.id, verdict.holds)"
+            f"for verdict in verify({wanted}):\n    print(verdict.claim.id, verdict.holds)"
         )
         return 0
     from panlearn.claims import all_claims
