@@ -150,5 +150,5 @@ def test_weights_are_repetitions(kind, data, rng):
 
 
 def test_a_one_shot_iterator_is_refused_with_a_remedy(kind, data):
-    with pytest.raises(ValueError, match="several times.*panlearn.Batches"):
+    with pytest.raises(ValueError, match=r"several times.*panlearn.Batches"):
         TwoParts(kind).fit(iter([data]))

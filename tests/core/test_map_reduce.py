@@ -111,7 +111,7 @@ def test_what_is_not_finite_is_refused_by_name(value, says):
 
 
 def test_sums_that_overflow_are_refused_with_a_remedy():
-    with pytest.raises(ValueError, match="overflow.*StandardScaler"):
+    with pytest.raises(ValueError, match=r"overflow.*StandardScaler"):
         map_reduce(_moments, ArrayRows(np.array([[1e200], [-1e200]]), None, None))
 
 

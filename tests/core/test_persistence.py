@@ -138,7 +138,7 @@ def test_a_newer_format_says_what_to_do(tmp_path):
     panlearn.save(Ridge(), tmp_path / "model")
     content = (tmp_path / "model").read_bytes().replace(b"panlearn 1", b"panlearn 7")
     (tmp_path / "model").write_bytes(content)
-    with pytest.raises(ModelFileError, match="format 7.*reads up to 1: upgrade panlearn"):
+    with pytest.raises(ModelFileError, match=r"format 7.*reads up to 1: upgrade panlearn"):
         panlearn.load(tmp_path / "model")
 
 

@@ -72,7 +72,7 @@ def test_bad_batches_are_refused_by_name():
         fit((X, Y), (X * np.nan, Y))
     with pytest.raises(ValueError, match="y contains NaN"):
         fit((X, Y), (X, Y * np.nan))
-    with pytest.raises(ValueError, match="[Nn]egative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         fit((X, Y, Y), (X, Y, -Y))
     with pytest.raises(ValueError, match="zero for every row"):
         fit((X, Y, 0 * Y))

@@ -85,5 +85,5 @@ def test_hidden_entries_and_dates_are_refused():
 def test_sparse_may_be_refused():
     sparse = pytest.importorskip("scipy.sparse")
     assert read_rows(Any(), sparse.coo_array(X)).X.format == "csr"
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         read_rows(Any(), sparse.csr_array(X), accept_sparse=False)
