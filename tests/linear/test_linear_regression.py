@@ -163,7 +163,7 @@ def test_partial_fit_goes_on_and_says_when_it_cannot(rng):
         row_by_row.partial_fit(X[i : i + 1], y[i : i + 1])
     assert_allclose(row_by_row.coef_, whole.coef_, rtol=1e-9)
     wide = LinearRegression().fit(X[:2], y[:2])
-    with pytest.raises(ValueError, match="kept no statistics.*partial_fit"):
+    with pytest.raises(ValueError, match=r"kept no statistics.*partial_fit"):
         wide.partial_fit(X, y)
 
 
