@@ -20,7 +20,9 @@ def require(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        extra = _EXTRA_OF[module.partition(".")[0]]
+        extra = _EXTRA_OF.get(module.partition(".")[0])
+        if extra is None:
+            raise
         raise ImportError(
             f"this needs {module}, which is not installed; `pip install 'panlearn[{extra}]'`"
         ) from error

@@ -96,7 +96,7 @@ def _in_order(
     try:
         for block in blocks:
             under_way.append(pool.submit(summary, block))
-            if len(under_way) > 2 * n_threads():
+            if len(under_way) > n_threads():
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()

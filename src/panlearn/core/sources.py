@@ -113,7 +113,8 @@ def read_parquet(
     Returns
     -------
     Batches
-        A stream of data frames that can be walked again.
+        A stream of data frames that can be walked again. A few batches and one row group of the
+        file are in memory at a time.
     """
     dataset = require("pyarrow.dataset").dataset(path, format="parquet")
     targets = [target] if isinstance(target, str) else list(target or [])
@@ -123,7 +124,19 @@ def read_parquet(
         raise ValueError(f"no column {missing} in {path}; it has {dataset.schema.names}")
 
     def read() -> Iterator[tuple[Any, ...]]:
-        for record in dataset.to_batches(columns=[*features, *aside], batch_size=batch_size):
+        # One row group at a time, with little read ahead: by default Arrow reads dozens of batches
+        # ahead of a slower consumer, which may be the whole file.
+        for fragment in dataset.get_fragments():
+            for group in fragment.split_by_row_group():
+                yield from _frames(group)
+
+    def _frames(group: Any) -> Iterator[tuple[Any, ...]]:
+        for record in group.to_batches(
+            columns=[*features, *aside],
+            batch_size=batch_size,
+            batch_readahead=1,
+            fragment_readahead=1,
+        ):
             if record.num_rows:
                 frame = record.to_pandas()
                 y = frame[target] if target else None

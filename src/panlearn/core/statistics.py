@@ -127,6 +127,11 @@ class LabelCounts(Statistic):
             return NotImplemented
         if not len(self.labels) or not len(other.labels):
             return self if not len(other.labels) else type(self)(other.labels, other.count)
+        if (self.labels.dtype.kind in "OUS") != (other.labels.dtype.kind in "OUS"):
+            raise TypeError(
+                f"labels of type {self.labels.dtype} do not go with labels of type "
+                f"{other.labels.dtype}; give one type in all batches"
+            )
         labels, codes = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         count = np.bincount(codes, np.concatenate([self.count, other.count]))
         return type(self)(labels, count)

@@ -201,7 +201,9 @@ def _dask_rows(
     delayed = require("dask").delayed
     if targets != "none" and y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but y is None")
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    # a Dask frame has its names in the empty pandas frame that it carries
+    named = X._meta if hasattr(X, "columns") else X
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
     check = functools.partial(
         _check_block,
         n_features=estimator.n_features_in_,

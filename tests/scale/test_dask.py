@@ -1,0 +1,132 @@
+"""Dask collections on a cluster of two worker processes, one of which may die."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from panlearn.linear import LinearRegression, Ridge
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def _fit(cls, library, *data, **more):
+    return library.quietly(lambda: library.make(cls).fit(*data, **more))
+
+
+def _close(model, expected):
+    scale = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-8 * scale)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-8, atol=1e-8 * scale)
+
+
+def test_arrays_and_frames_give_the_fit_of_the_array(client, stream_class, library):
+    X, y = library.problem(stream_class, n=400)
+    weight = np.random.default_rng(1).random(400)
+    expected = _fit(stream_class, library, X, y, sample_weight=weight)
+    arrays = [da.from_array(a, chunks=150) for a in (X, y, weight)]
+    _close(_fit(stream_class, library, *arrays), expected)
+
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(target=y, weight=weight)
+    partitions = dd.from_pandas(frame, npartitions=3)
+    model = _fit(
+        stream_class,
+        library,
+        partitions[list("abcd")],
+        partitions["target"],
+        sample_weight=partitions["weight"],
+    )
+    _close(model, expected)
+    assert list(model.feature_names_in_) == list("abcd")
+    model.predict(frame[list("abcd")])
+
+
+def test_partitions_of_no_rows_and_unknown_sizes(client, stream_class, library):
+    X, y = library.problem(stream_class, n=400)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(target=y, weight=1.0, row=np.arange(400))
+    partitions = dd.from_pandas(frame, npartitions=4)
+    kept = partitions[partitions["row"] >= 150]  # the first is empty now, the second shorter
+    model = _fit(
+        stream_class, library, kept[list("abcd")], kept["target"], sample_weight=kept["weight"]
+    )
+    _close(model, _fit(stream_class, library, X[150:], y[150:]))
+    values = kept.to_dask_array()
+    _close(
+        _fit(stream_class, library, values[:, :4], values[:, 4].astype(y.dtype)),
+        _fit(stream_class, library, X[150:], y[150:]),
+    )
+
+
+def test_bad_partitions_are_refused_by_name(client, stream_class, library):
+    X, y = library.problem(stream_class)
+    broken = X.copy()
+    broken[-1, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        _fit(stream_class, library, da.from_array(broken, chunks=20), da.from_array(y, chunks=20))
+    with pytest.raises(ValueError, match="must be Dask too"):
+        _fit(stream_class, library, da.from_array(X, chunks=20), y)
+    with pytest.raises(ValueError, match="requires y"):
+        _fit(stream_class, library, da.from_array(X, chunks=20))
+    with pytest.raises(ValueError, match=r"samples|length|inconsistent|rows|chunks"):
+        _fit(stream_class, library, da.from_array(X, chunks=20), da.from_array(y[:50], chunks=20))
+
+
+def test_several_targets_and_float32(client):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(200, 3)), rng.normal(size=(200, 2))
+    model = Ridge(alpha=[0.5, 2.0]).fit(da.from_array(X, chunks=60), da.from_array(Y, chunks=60))
+    _close(model, Ridge(alpha=[0.5, 2.0]).fit(X, Y))
+    single = LinearRegression().fit(
+        da.from_array(X.astype(np.float32), chunks=60), da.from_array(Y[:, 0], chunks=60)
+    )
+    assert single.coef_.dtype == np.float32
+
+
+def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(client):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=400)
+
+    def slow(block):
+        time.sleep(0.25)
+        return block
+
+    rows = da.from_array(X, chunks=(40, 3)).map_blocks(slow, dtype=float)
+    outcome = []
+    fit = threading.Thread(
+        target=lambda: outcome.append(LinearRegression().fit(rows, da.from_array(y, chunks=40)))
+    )
+    pids = client.run(os.getpid)
+    fit.start()
+    victim = _busy_worker(client)
+    os.kill(pids[victim], 9)
+    fit.join(timeout=60)
+    assert not fit.is_alive()
+    assert pids[victim] not in client.run(os.getpid).values()
+    _close(outcome[0], LinearRegression().fit(X, y))
+
+
+def _busy_worker(client):
+    """Wait until tasks are done and others run; return a worker that runs one."""
+    for _ in range(200):
+        running = [address for address, tasks in client.processing().items() if tasks]
+        if running and any(client.has_what().values()):
+            return running[0]
+        time.sleep(0.02)
+    raise AssertionError("no task was seen running")
