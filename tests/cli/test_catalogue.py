@@ -30,9 +30,7 @@ def test_every_method_has_a_card():
     from panlearn.cli.models import methods
 
     for name, (family, thing) in methods().items():
-        if callable(thing):
-            card = describe(name, family, thing)
-            assert card["summary"], name
+        assert describe(name, family, thing)["summary"], name
 
 
 def test_card_of_a_class():
@@ -66,6 +64,12 @@ def test_sections_of_a_docstring():
     parts = sections(documented)
     assert list(parts) == ["", "Parameters", "See Also"]
     assert parts["See Also"].strip() == "sklearn.linear_model.Ridge"
+
+
+def test_info_of_a_part(run):
+    full = run("info", "projections.simplex").stdout
+    assert full == run("info", "simplex").stdout
+    assert "panlearn.optimize.projections.simplex" in full
 
 
 def test_code(run, capsys):

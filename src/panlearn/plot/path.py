@@ -81,7 +81,8 @@ class RegularizationPathDisplay:
         """Fit a clone for each value of a parameter and draw its ``coef_`` (one output)."""
         columns = []
         for value in param_range:
-            model = clone(estimator).set_params(**{param_name: value}).fit(X, y)
+            model: Any = clone(estimator)
+            model.set_params(**{param_name: value}).fit(X, y)
             columns.append(np.ravel(model.coef_))
         names = getattr(X, "columns", None)
         path = cls(
