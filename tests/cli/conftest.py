@@ -8,8 +8,9 @@ from click.testing import CliRunner
 from panlearn.cli import main
 
 
-@pytest.fixture
-def mixed(rng):
+@pytest.fixture(scope="session")
+def mixed_once():
+    rng = np.random.default_rng(20261115)
     n = 80
     frame = pd.DataFrame(
         {
@@ -29,6 +30,11 @@ def mixed(rng):
     frame.loc[::7, "age"] = np.nan
     frame.loc[5, "price"] = np.nan
     return frame
+
+
+@pytest.fixture
+def mixed(mixed_once):
+    return mixed_once.copy()
 
 
 @pytest.fixture

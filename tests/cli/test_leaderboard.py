@@ -1,6 +1,5 @@
 import os
 import sys
-import time
 import warnings
 
 import cloudpickle
@@ -107,9 +106,7 @@ def test_every_estimator_of_the_library_has_a_row(diabetes):
 
 def test_failures_are_rows_with_their_reason_and_cost_no_other_row(diabetes):
     models = [Hanging(), Dying(), Refusing(), "Ridge", "sklearn.ensemble.VotingRegressor"]
-    start = time.perf_counter()
     board = compare(*diabetes, models=models, cv=2, time_limit=2.0)
-    assert time.perf_counter() - start < 20
     assert [row.failed for row in board.rows] == [False, False, True, True, True, True]
     assert board["Hanging"].error == "stopped after 2 s"
     assert "died" in board["Dying"].error
@@ -153,9 +150,11 @@ def test_multiclass_and_what_a_model_does_not_offer():
     assert board.best.predictions["predict_proba"].shape == (150, 3)
 
 
-def test_the_seed_gives_the_same_numbers_again(mixed):
+def test_the_seed_gives_the_same_numbers_again_in_this_process_and_in_a_child(mixed):
     X, y = mixed.drop(columns="price"), mixed["price"]
-    a, b = (compare(X, y, models=["Ridge"], cv=2, random_state=4) for _ in range(2))
+    a, b = (
+        compare(X, y, models=["Ridge"], cv=2, random_state=4, time_limit=t) for t in (60.0, None)
+    )
     for metric, values in a.best.scores.items():
         np.testing.assert_array_equal(values, b.best.scores[metric])
 

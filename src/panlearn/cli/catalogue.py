@@ -58,7 +58,7 @@ def info(name: str, as_json: bool, as_code: bool) -> None:
 
     name, family, thing = find_method(name)
     if as_code:
-        click.echo(f"from panlearn.{family} import {name}\n\nhelp({name})")
+        click.echo(f"from panlearn.{family} import {name.partition('.')[0]}\n\nhelp({name})")
         return
     card = describe(name, family, thing)
     if as_json:
@@ -110,7 +110,7 @@ def describe(name: str, family: str, thing: Any) -> dict[str, Any]:
 
 def sections(thing: Any) -> dict[str, str]:
     """Split a numpydoc docstring at its underlined titles, the head under '', without roles."""
-    text = re.sub(r":\w+:`([^`]*)`", r"\1", inspect.getdoc(thing) or "")
+    text = re.sub(r":\w+:`([^`]*)`", r"\1", inspect.getdoc(thing) or "").replace(r"\ell_", "ℓ")
     pieces = re.split(r"^(\w[\w ]*)\n-{3,}$", text, flags=re.MULTILINE)
     titles = ["", *(title.strip() for title in pieces[1::2])]
     return dict(zip(titles, (body.strip("\n") for body in pieces[0::2]), strict=True))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from panlearn.cli.app import as_code, as_json, command_line, console, progress_bar, write_json
 from panlearn.cli.errors import DataError
+
+if TYPE_CHECKING:
+    from panlearn.cli.table import Task
 
 
 @click.command()
@@ -38,7 +41,7 @@ from panlearn.cli.errors import DataError
 def compare(
     file: str | None,
     target: str | None,
-    task: str,
+    task: Task,
     data: str,
     cv: int,
     time_limit: float,

@@ -15,7 +15,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import (
-    BaseCrossValidator,
     KFold,
     StratifiedKFold,
     cross_validate,
@@ -29,6 +28,8 @@ from panlearn.cli.table import Table, Task, as_table, preprocessor
 from panlearn.cli.timed import JobCrashedError, TimedWorker
 
 BASELINE = "baseline"
+Folds = KFold | StratifiedKFold
+RAISE: Any = "raise"  # scikit-learn's default, NaN, hides the type from checkers
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Leaderboard:
     rows: list[Row]
     table: Table
     metrics: tuple[Metric, ...]
-    cv: BaseCrossValidator
+    cv: Folds
     notes: tuple[str, ...] = ()
     interrupted: bool = False
 
@@ -243,7 +244,7 @@ def compare(
     return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted)
 
 
-def make_folds(table: Table, cv: int, random_state: int) -> tuple[BaseCrossValidator, list[str]]:
+def make_folds(table: Table, cv: int, random_state: int) -> tuple[Folds, list[str]]:
     """Shuffled folds, fewer than asked where the rows do not suffice, and a note if so."""
     if table.task == "classification":
         counts = Counter(table.y.tolist())
@@ -297,7 +298,7 @@ def _score(
     name: str,
     pipeline: Pipeline,
     metrics: tuple[Metric, ...],
-    folds: BaseCrossValidator,
+    folds: Folds,
 ) -> Row:
     """Cross-validate one pipeline, then fit it to all rows; runs in the child process."""
     start = perf_counter()
@@ -315,7 +316,7 @@ def _score(
                 scoring=[m.scorer for m in measured],
                 return_estimator=True,
                 return_indices=True,
-                error_score="raise",
+                error_score=RAISE,
             )
             predictions, seconds = _out_of_fold(result, X, len(y))
             pipeline.fit(X, y)
@@ -334,9 +335,7 @@ def _score(
     )
 
 
-def learn(
-    X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, scorer: str, folds: BaseCrossValidator
-) -> Any:
+def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, scorer: str, folds: Folds) -> Any:
     """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
     try:
         return learning_curve(
@@ -348,7 +347,7 @@ def learn(
             train_sizes=np.linspace(0.2, 1.0, 5),
             shuffle=True,
             random_state=0,
-            error_score="raise",
+            error_score=RAISE,
         )[:3]
     except Exception as error:
         return reason(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import panlearn
@@ -11,19 +12,25 @@ from panlearn.cli.errors import DataError, did_you_mean
 
 
 def methods() -> dict[str, tuple[str, Any]]:
-    """Every public name of every family: its family and the object."""
-    return {
-        name: (family, getattr(module, name))
-        for family in panlearn.FAMILIES
-        for module in [import_module(f"panlearn.{family}")]
-        for name in module.__all__
-    }
+    """Every public method of every family: its family and the object; a module gives its own."""
+    found: dict[str, tuple[str, Any]] = {}
+    for family in panlearn.FAMILIES:
+        module = import_module(f"panlearn.{family}")
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if isinstance(thing, ModuleType):
+                found |= {f"{name}.{n}": (family, getattr(thing, n)) for n in thing.__all__}
+            else:
+                found[name] = (family, thing)
+    return found
 
 
 def find_method(name: str) -> tuple[str, str, Any]:
-    """Look a method up by name, in any case: its name, its family, the object."""
+    """Look a method up by name, in any case, with or without its module."""
     known = methods()
-    exact = {k.lower(): k for k in known}.get(name.rpartition(".")[2].lower())
+    names = {key.rpartition(".")[2].lower(): key for key in known}
+    names |= {key.lower(): key for key in known}
+    exact = names.get(name.lower()) or names.get(name.rpartition(".")[2].lower())
     if exact is None:
         raise DataError(f"no method {name!r}; {did_you_mean(name, list(known))}")
     return exact, *known[exact]

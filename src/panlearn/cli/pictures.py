@@ -273,14 +273,15 @@ def _render(plot: Plot) -> Picture:
 
 
 def _quieten(axes: Axes) -> None:
-    """Names come from the data: show a dollar as a dollar, and shorten what is long."""
+    """Names come from the data: show a dollar as a dollar."""
     for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
         text.set_parse_math(False)
-    for text in axes.get_legend().get_texts() if axes.get_legend() else []:
+    legend = axes.get_legend()
+    for text in legend.get_texts() if legend is not None else []:
         text.set_parse_math(False)
 
 
-def _style(ink: str, faint: str) -> dict[str, Any]:
+def _style(ink: str, faint: str) -> Any:
     return {
         "axes.prop_cycle": cycler(color=LINES),
         "axes.edgecolor": faint,

@@ -57,7 +57,8 @@ class Source:
 
     def model(self, pipeline: Pipeline) -> list[str]:
         """Lines that name the groups of columns and build the pipeline."""
-        lists = {f"{part}_columns": names for part, _, names in pipeline[0].transformers}
+        columns: Any = pipeline[0]
+        lists = {f"{part}_columns": names for part, _, names in columns.transformers}
         lines = [f"{variable} = {self.of(names)}" for variable, names in lists.items()]
         self.columns = lists
         return [*lines, f"model = {self.of(pipeline)}"]

@@ -170,9 +170,9 @@ def prepare(
 def as_table(X: Any, y: Any, task: Task = "auto") -> Table:
     """Tidy features and a target that are already apart; tidying twice changes nothing."""
     X = pd.DataFrame(X).reset_index(drop=True)
-    X.columns = [f"x{c}" if isinstance(c, int) else str(c) for c in X.columns]
-    if not X.columns.is_unique:
-        twins = sorted(set(X.columns[X.columns.duplicated()]))
+    names = [f"x{c}" if isinstance(c, int) else str(c) for c in X.columns]
+    X.columns = names
+    if twins := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(f"column names must differ; these repeat: {', '.join(twins)}")
     name = str(getattr(y, "name", None) or "target")
     y = pd.Series(np.asarray(y, dtype=object), dtype=object)
@@ -231,7 +231,7 @@ def _tidy_features(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     dropped: dict[str, list[str]] = {}
     notes = []
     for name in X.columns:
-        column = X[name]
+        column: Any = X[name]
         if reason := _hopeless(column):
             dropped.setdefault(reason, []).append(name)
             continue
@@ -249,7 +249,7 @@ def _tidy_features(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             f"{count(categories, 'categorical column')}: an indicator for each category; "
             "those under 1 % of the rows, or beyond the 50 most frequent, share one"
         )
-    gaps = tidy.isna().sum()
+    gaps: Any = tidy.isna().sum()
     for name, gap in gaps[gaps > 0].items():
         notes.append(f"{name!r}: {count(gap, 'missing value')} ({gap / len(tidy):.1%})")
     return tidy, notes
@@ -339,7 +339,7 @@ def conform(frame: pd.DataFrame, model: Any) -> tuple[pd.DataFrame, list[str]]:
     kinds = {c: part for part, _, names in model[0].transformers_ for c in names}
     columns = {}
     for name in wanted:
-        column = frame[name]
+        column: Any = frame[name]
         if kinds.get(name) == "category":
             columns[name] = column.astype(object).map(str, na_action="ignore").astype(object)
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from sklearn.pipeline import Pipeline
+
+    from panlearn.cli.table import Task
 
 existing = click.Path(exists=True, dir_okay=False)
 
@@ -38,7 +40,7 @@ def fit(
     target: str | None,
     name: str,
     settings: tuple[str, ...],
-    task: str,
+    task: Task,
     seed: int,
     output: str,
     as_json: bool,
@@ -53,7 +55,7 @@ def fit(
     parameters = dict(models.parse_setting(text) for text in settings)
     prepared = table.prepare(table.read_table(file), target, task)
     estimator = models.build(models.find_estimator(name, prepared.task), parameters, seed)
-    pipeline = Pipeline([("prepare", table.preprocessor(prepared.X)), ("model", estimator)])
+    pipeline: Any = Pipeline([("prepare", table.preprocessor(prepared.X)), ("model", estimator)])
     if as_code:
         load = recipe.load_code(file, prepared.target, task, None, seed)
         click.echo(recipe.fit_code(pipeline, load, output), nl=False)
@@ -142,12 +144,14 @@ def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: 
         raise DataError(f"{model} does not say which column it predicts: name it with --target")
     if target not in frame.columns:
         raise DataError(f"{file} has no column {target!r} to compare with")
-    known = frame[target].notna().to_numpy()
+    truth: Any = frame[target]
+    known = truth.notna().to_numpy()
     if not known.any():
         raise DataError(f"{target!r} is missing in every row of {file}")
     if not known.all():
         notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
-    scores = _scores(pipeline, X[known], frame[target][known])
+    rows: Any = X[known]
+    scores = _scores(pipeline, rows, truth[known])
     if as_json:
         write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
         return

@@ -7,6 +7,16 @@ learning curves and decision boundaries are in ``sklearn.metrics``, ``sklearn.ca
 ``sklearn.model_selection`` and ``sklearn.inspection``.
 """
 
+from panlearn.plot.band import PredictiveBandDisplay
 from panlearn.plot.coefficients import CoefficientsDisplay
+from panlearn.plot.history import HistoryDisplay
+from panlearn.plot.path import RegularizationPathDisplay
+from panlearn.plot.trajectory import TrajectoryDisplay
 
-__all__ = ["CoefficientsDisplay"]
+__all__ = [
+    "CoefficientsDisplay",
+    "HistoryDisplay",
+    "PredictiveBandDisplay",
+    "RegularizationPathDisplay",
+    "TrajectoryDisplay",
+]

@@ -71,11 +71,12 @@ class CoefficientsDisplay:
     ) -> Self:
         """Draw ``coef_`` of a fitted linear model, or of the last step of a fitted pipeline."""
         check_is_fitted(estimator)
-        model = estimator
+        model: Any = estimator
         if isinstance(estimator, Pipeline):
             model = estimator[-1]
             if feature_names is None:
-                feature_names = _plain(list(estimator[:-1].get_feature_names_out()))
+                steps: Any = estimator[:-1]
+                feature_names = _plain([str(n) for n in steps.get_feature_names_out()])
         if not hasattr(model, "coef_"):
             raise ValueError(f"{type(model).__name__} has no coef_ to draw")
         coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_

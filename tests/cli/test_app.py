@@ -1,0 +1,116 @@
+import json
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from panlearn.cli.app import App, write_json
+
+COMMANDS = ["list", "info", "compare", "fit", "predict", "evaluate", "verify"]
+
+
+def child(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_help_loads_no_family_and_nothing_heavy():
+    done = child(
+        "import sys\n"
+        "from panlearn.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'pandas', 'sklearn', 'matplotlib', 'numba', 'torch', 'rich', 'joblib'}\n"
+        "ours = {f'panlearn.{family}' for family in sys.modules['panlearn'].FAMILIES}\n"
+        "print('LOADED', sorted((heavy | ours) & set(sys.modules)))\n"
+    )
+    assert done.returncode == 0
+    assert "LOADED []" in done.stdout
+    for command in COMMANDS:
+        assert command in done.stdout
+
+
+def test_the_version(run):
+    from panlearn import __version__
+
+    assert __version__ in run("--version").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_json_and_code(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.stdout
+    assert "--code" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["nothing"], "nothing"),
+        (["compare", "not there.csv"], "not there.csv"),
+        (["compare", "--cv", "1"], "--cv"),
+        (["compare", "--time-limit", "0"], "--time-limit"),
+        (["fit"], "FILE"),
+        (["info", "Rigde"], "did you mean 'Ridge'"),
+        (["list", "lineal"], "did you mean 'linear'"),
+        (["verify", "Z1"], "Z1"),
+        (["compare", "--data", "wien"], "did you mean 'wine'"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(run, arguments, word):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("panlearn: ")
+    assert result.stderr.count("\n") == 1
+    assert word in result.stderr
+
+
+def broken(error):
+    @click.group(cls=App)
+    def app():
+        pass
+
+    @app.command()
+    def go():
+        raise error
+
+    return CliRunner().invoke(app, ["go"])
+
+
+def test_a_defect_is_one_line_too_and_exit_code_1():
+    result = broken(RuntimeError("two\nlines"))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("panlearn: RuntimeError: two lines")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_missing_extra_is_named():
+    result = broken(ModuleNotFoundError("No module named 'dask'", name="dask_not_there"))
+    assert "dask" in result.stderr
+    result = broken(ModuleNotFoundError("No module named 'pandas'", name="pandas.not_there"))
+    assert "panlearn[data]" in result.stderr
+
+
+def test_ctrl_c_is_130():
+    assert broken(KeyboardInterrupt()).exit_code == 130
+
+
+def test_json_has_no_nan(capsys):
+    write_json({"a": [float("nan"), float("inf"), 1.5], 2: "é"})
+    text = capsys.readouterr().out
+    assert json.loads(text) == {"a": [None, None, 1.5], "2": "é"}
+    assert "é" in text
+
+
+def test_a_closed_pipe_is_silent():
+    code = 'from panlearn.cli import main; main(["list", "--json"])'
+    done = subprocess.run(
+        f"{sys.executable} -c {code!r} | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""

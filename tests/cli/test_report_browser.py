@@ -1,0 +1,135 @@
+"""The report in a real browser, from disk: it sorts, draws, copies, and asks no network."""
+
+import shutil
+
+import pytest
+
+from panlearn.cli.leaderboard import compare
+from panlearn.cli.recipe import load_code
+from panlearn.cli.report import report
+from panlearn.cli.table import prepare
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to load the report with"),
+    # playwright's own event loop, closed late by the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def path(mixed_once, tmp_path_factory):
+    table = prepare(mixed_once, "bought")
+    models = [
+        "sklearn.linear_model.LogisticRegression",
+        "sklearn.linear_model.RidgeClassifier",
+        "sklearn.naive_bayes.GaussianNB",
+        "sklearn.ensemble.VotingClassifier",
+    ]
+    board = compare(table.X, table.y, models=models, cv=3, time_limit=None)
+    page = report(
+        board,
+        title="bought",
+        notes=table.notes,
+        load=load_code("mixed.csv", "bought", "auto", None, 0),
+        command="panlearn compare mixed.csv",
+        time_limit=None,
+    )
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=[("light", 1280), ("dark", 390)], ids=["light", "dark-narrow"])
+def page(request, browser, path):
+    """The loaded page; afterwards, that there was no error and no request but for the file."""
+    scheme, width = request.param
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 900}, offline=True
+    )
+    page = context.new_page()
+    problems, requests = [], []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda sent: requests.append(sent.url))
+    page.goto(path.as_uri())
+    yield page
+    assert problems == []
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+    context.close()
+
+
+def names(page):
+    return page.locator("tbody th").evaluate_all("cells => cells.map(c => c.dataset.value)")
+
+
+def values(page, column):
+    cells = page.locator(f"tbody tr:not(.failed) > :nth-child({column})")
+    return cells.evaluate_all("cells => cells.map(c => c.dataset.value)")
+
+
+def test_every_plot_is_drawn(page):
+    widths = page.locator("img").evaluate_all("images => images.map(i => i.naturalWidth)")
+    assert len(widths) == 6
+    assert min(widths) > 0
+
+
+def test_a_click_on_a_header_sorts_and_says_so(page):
+    ranked = names(page)
+    header = page.locator("thead th").first
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    # Failed rows stay at the end, whatever the order.
+    assert names(page) == [*sorted(ranked[:-1], key=str.lower), ranked[-1]]
+    assert names(page) != ranked
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert names(page)[:-1] == sorted(ranked[:-1], key=str.lower, reverse=True)
+    assert "descending" in page.locator("#live").text_content()
+
+
+def test_numbers_sort_as_numbers_by_keyboard(page):
+    header = page.locator("thead th", has_text="fit")
+    header.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    times = [float(v) for v in values(page, 7)]
+    assert times == sorted(times)
+    page.keyboard.press("Space")
+    assert [float(v) for v in values(page, 7)] == sorted(times, reverse=True)
+
+
+def test_a_missing_number_sorts_last_both_ways(page):
+    button = page.locator("thead th", has_text="log loss").locator("button")
+    for _ in range(2):
+        button.click()
+        assert values(page, 6)[-1] == ""
+
+
+def test_a_model_links_to_its_code_and_the_button_copies_it(page):
+    page.locator("tbody tr.best a").click()
+    block = page.locator("details[open]")
+    assert block.count() == 1
+    assert "cross_validate" in block.locator("code").text_content()
+    block.locator(".copy").click()
+    page.wait_for_function("document.querySelector('details[open] .copy').textContent == 'Copied'")
+
+
+def test_the_page_itself_does_not_scroll_sideways(page):
+    overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert overflow <= 0
