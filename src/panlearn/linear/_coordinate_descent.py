@@ -22,6 +22,7 @@ from panlearn.linear._design import Problem
 
 _FORCING = 0.3  # accuracy of an inexact Newton step: more is undone by the next change of support
 _INNER_TOLERANCE = 0.3  # share of the tolerance for the working set; the rest is for what it omits
+_PATIENCE = 3  # iterations without progress
 _MIN_GROWTH = 100  # features
 
 
@@ -138,20 +139,69 @@ def _conjugate_gradients(
 def improve(
     gram: np.ndarray, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """One iteration in place: a Newton step on the face of coef, then an epoch of descent."""
+    """One iteration in place: Newton steps on the face of coef, then an epoch of descent."""
+    while _newton_step(gram, xy, penalty, coef, gradient):
+        pass
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
-    if coef.any():
-        signs = np.sign(coef)
-        direction = newton_direction(gram, l2, coef != 0, gradient - l1 * signs)
-        objective = _objective(xy, coef, gradient, penalty)
-        for step in (1, 1 / 2, 1 / 4, 1 / 8, 1 / 16):
-            trial = coef + coef.dtype.type(step) * direction
-            trial[trial * signs <= 0] = 0  # the face ends where a coefficient changes its sign
-            trial_gradient = xy - gram @ trial - l2 * trial
-            if _objective(xy, trial, trial_gradient, penalty) < objective:
-                coef[:], gradient[:] = trial, trial_gradient
-                break
     descend(gram, l1, l2, penalty.positive, coef, gradient)
+
+
+def _newton_step(
+    gram: np.ndarray, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
+) -> bool:
+    """Step to the minimum on the face of coef, in place; return whether to go on from there.
+
+    The face ends where a coefficient changes its sign. Either all that would are set to zero and
+    the others take the whole step, or, where that is worse, as with almost dependent columns, the
+    step ends at the minimum along its line and the next starts on the face that was reached.
+    """
+    if not coef.any():
+        return False
+    l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
+    signs = np.sign(coef)
+    slope = gradient - l1 * signs
+    direction = newton_direction(gram, l2, coef != 0, slope)
+    whole = coef + direction
+    crossed = whole * signs < 0
+    whole[crossed] = 0
+    whole_gradient = xy - gram @ whole - l2 * whole
+    value = _objective(xy, whole, whole_gradient, penalty)
+    now = _objective(xy, coef, gradient, penalty)
+    eps = np.finfo(coef.dtype).eps
+    if crossed.any():
+        turned = gram @ direction + l2 * direction
+        step = _line_minimum(coef, direction, slope @ direction, direction @ turned, penalty)
+        part = coef + step * direction
+        part[np.abs(part) <= 4 * eps * np.abs(coef)] = 0
+        part_gradient = gradient - step * turned
+        part_value = _objective(xy, part, part_gradient, penalty)
+        if part_value < min(value, now):
+            coef[:], gradient[:] = part, part_gradient
+            return now - part_value > eps * abs(now)
+    if value <= now + eps * abs(now):
+        coef[:], gradient[:] = whole, whole_gradient
+    return False
+
+
+def _line_minimum(
+    coef: np.ndarray, direction: np.ndarray, descent: float, curvature: float, penalty: Penalty
+) -> np.floating:
+    """The step that minimises the objective along a direction, across changes of sign.
+
+    Its derivative, curvature t − descent, jumps by 2 l1 |d_j| where coefficient j passes zero, or
+    without bound if it must not.
+    """
+    passing = np.flatnonzero(coef * direction < 0)
+    times = -coef[passing] / direction[passing]
+    if penalty.positive:
+        return times.min()
+    order = np.argsort(times)
+    times, jumps = times[order], 2 * coef.dtype.type(penalty.l1) * np.abs(direction[passing[order]])
+    after = curvature * times - descent + np.cumsum(jumps)
+    if after[-1] < 0:
+        return times[-1] - after[-1] / curvature
+    first = np.argmax(after >= 0)
+    return times[first] - max(after[first] - jumps[first], 0) / curvature
 
 
 def _objective(xy: np.ndarray, coef: np.ndarray, gradient: np.ndarray, penalty: Penalty) -> float:
@@ -212,15 +262,17 @@ class ElasticNetSolver:
                 inside, matrix = self._gram.features, self._gram.matrix
                 coef, xy = self.coef[inside], self._xy[inside]
                 gradient = xy - matrix @ coef - coef.dtype.type(penalty.l2) * coef
-                self.objective = np.inf
+                self.objective, best, idle = np.inf, np.inf, 0
             before = self.objective
             improve(matrix, xy, penalty, coef, gradient)
             self.coef[inside] = coef
             self.objective = self.yy / 2 + _objective(xy, coef, gradient, penalty)
-            stalled = before - self.objective <= rounding
             ry = self.yy - _dot(xy, coef)
             correlations = gradient + coef.dtype.type(penalty.l2) * coef
             gap = penalty.gap(coef, correlations, ry, ry - _dot(correlations, coef))
+            # the gap still falls after the objective, its square, has reached its last digit
+            idle = idle + 1 if before - self.objective <= rounding and gap > best / 2 else 0
+            best, stalled = min(best, gap), idle >= _PATIENCE
             if stalled or gap <= _INNER_TOLERANCE * wanted:
                 self._correlate()
                 self._certify(penalty)
