@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import _blas, map_reduce, n_threads
+from panlearn.core.map_reduce import _one_blas_thread, map_reduce, n_threads
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.linear._least_squares import moments_of
@@ -47,7 +47,7 @@ class Workers:
     def start(cls) -> Iterator[Workers]:
         """Hold BLAS to one thread for the length of a fit."""
         count = n_threads()
-        with ThreadPoolExecutor(count) as pool, _blas().limit(limits=1, user_api="blas"):
+        with ThreadPoolExecutor(count) as pool, _one_blas_thread():
             yield cls(pool, count)
 
     def product(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -252,14 +252,19 @@ def centre(rows: Rows, workers: Workers, *, fit_intercept: bool) -> Problem:
         design = SparseDesign(sparse.csc_array(X), root, x_mean)
     else:
         design = DenseDesign(X, root, x_mean, workers)
-    targets = root * (targets - y_mean[:, None])
-    xy = np.stack([design.correlations(target) for target in targets])
-    yy = np.square(targets, dtype=float).sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        targets = root * (targets - y_mean[:, None])
+        xy = np.stack([design.correlations(target) for target in targets])
+        yy = np.square(targets, dtype=float).sum(axis=1)
+    if not (np.isfinite(xy).all() and np.isfinite(yy).all()):
+        raise ValueError("the products of X and y overflow; rescale them")
     return Problem(Gram(design), targets, xy, yy, total, x_mean, y_mean)
 
 
 def _from_moments(rows: Rows, fit_intercept: bool) -> Problem:
     p, moments = rows.n_features, map_reduce(moments_of, rows)
+    if moments.weight == 0:
+        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
     second, mean = moments.scatter, moments.mean
     if not fit_intercept:
         second, mean = moments.raw, np.zeros_like(mean)
