@@ -4,7 +4,8 @@ Reading order: `linear_regression` and `ridge` stand on `_least_squares`, which 
 mergeable moments; each other file is one method.
 """
 
+from panlearn.linear.lasso import ElasticNet, Lasso, lasso_path
 from panlearn.linear.linear_regression import LinearRegression
 from panlearn.linear.ridge import Ridge
 
-__all__ = ["LinearRegression", "Ridge"]
+__all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "lasso_path"]

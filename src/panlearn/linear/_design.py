@@ -1,0 +1,274 @@
+r"""Design matrices seen through their weighted, centred columns, without a centred copy.
+
+With weights :math:`w` and weighted column means :math:`\bar x`, the rows
+:math:`\sqrt{w_i}\,(x_i - \bar x)` form the matrix :math:`Z` of an intercept-free problem. A design
+gives what a working-set solver needs of it: :math:`Z^\top v` for all columns, the columns that
+were taken so far, and blocks of :math:`Z^\top Z`. Dense columns are centred as they are taken, so
+that an offset costs no digits; sparse ones stay sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+from panlearn.core.map_reduce import _one_blas_thread, map_reduce, n_threads
+from panlearn.core.memory import require_memory
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.linear._least_squares import moments_of
+
+_BLOCK = 1 << 22  # entries of a row block: large enough for BLAS, small beside X
+_RESERVE = 4000  # columns to reserve at once; pages that are not written cost nothing
+_DIVIDE = 1 << 20  # multiplications below which a second thread costs more than it does
+
+
+_FEW_FEATURES = 256  # the Gram matrix of all costs no more than a few products with X
+_REMEDY = "raise alpha, so that fewer features are selected"
+
+
+class Workers:
+    """Threads that share a product, each with BLAS on one thread.
+
+    The threads of BLAS itself wait for each other by spinning: on a machine with other work, a
+    loop of short products then takes ten times as long.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, count: int) -> None:
+        self._pool, self._count = pool, count
+
+    @classmethod
+    @contextmanager
+    def start(cls) -> Iterator[Workers]:
+        """Hold BLAS to one thread for the length of a fit."""
+        count = n_threads()
+        with ThreadPoolExecutor(count) as pool, _one_blas_thread():
+            yield cls(pool, count)
+
+    def product(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """A @ B, the rows of A divided among the threads."""
+        if A.size * (B.shape[1] if B.ndim == 2 else 1) < _DIVIDE or self._count == 1:
+            return A @ B
+        result = np.empty((A.shape[0], *B.shape[1:]), dtype=A.dtype)
+        edges = np.linspace(0, A.shape[0], self._count + 1, dtype=int)
+        parts = [slice(*pair) for pair in pairwise(edges)]
+        list(self._pool.map(lambda part: np.matmul(A[part], B, out=result[part]), parts))
+        return result
+
+
+class DenseDesign:
+    """The weighted, centred columns of an array."""
+
+    def __init__(
+        self, X: np.ndarray, root_weight: np.ndarray, mean: np.ndarray, workers: Workers
+    ) -> None:
+        self._product = workers.product
+        # BLAS would copy a strided X at each product: copy it once instead
+        contiguous = X.flags.f_contiguous or X.flags.c_contiguous
+        self.X = X if contiguous else np.asfortranarray(X)
+        self.root_weight, self.mean = root_weight, mean
+        self.shape, self.dtype = X.shape, X.dtype
+        self._columns = np.empty((X.shape[0], 0), dtype=X.dtype, order="F")
+        self._taken = 0
+
+    def correlations(self, v: np.ndarray) -> np.ndarray:
+        """All of Zᵀv."""
+        v = self.root_weight * v
+        return self._product(self.X.T, v) - self.mean * v.sum()
+
+    def take(self, features: np.ndarray) -> np.ndarray:
+        """Append columns to the taken ones T and return Z_Tᵀ Z_features."""
+        start, stop = self._taken, self._taken + len(features)
+        if stop > self._columns.shape[1]:
+            grown = np.empty((self.shape[0], _capacity(stop, self.shape)), self.dtype, order="F")
+            grown[:, :start] = self._columns[:, :start]
+            self._columns = grown
+        new = self._columns[:, start:stop]
+        np.subtract(self.X[:, features], self.mean[features], out=new)
+        new *= self.root_weight[:, None]
+        self._taken = stop
+        return self._product(self._columns[:, :stop].T, new)
+
+    def fitted(self, coef: np.ndarray) -> np.ndarray:
+        """Z_T coef for coefficients of the taken columns."""
+        return self._product(self._columns[:, : self._taken], coef)
+
+    def gram(self) -> np.ndarray:
+        """All of ZᵀZ, by blocks of rows; forgets the taken columns."""
+        self._columns, self._taken = self._columns[:, :0], 0
+        n, p = self.shape
+        total = np.zeros((p, p), dtype=self.dtype)
+        step = max(_BLOCK // p, 1)
+        for i in range(0, n, step):
+            rows = slice(i, i + step)
+            block = (self.X[rows] - self.mean) * self.root_weight[rows, None]
+            total += self._product(block.T, block)
+        return total
+
+
+class SparseDesign:
+    """The weighted, centred columns of a sparse matrix; centring is a rank-one correction."""
+
+    def __init__(self, X: sparse.csc_array, root_weight: np.ndarray, mean: np.ndarray) -> None:
+        unweighted = bool(np.all(root_weight == 1))
+        self.X = X if unweighted else sparse.csc_array(sparse.diags_array(root_weight) @ X)
+        self.root_weight, self.mean = root_weight, mean
+        self.shape, self.dtype = X.shape, X.dtype
+        self._columns: sparse.csc_array = self.X[:, :0]
+        self._mean = mean[:0]
+        self._total = root_weight @ root_weight
+
+    def correlations(self, v: np.ndarray) -> np.ndarray:
+        """All of Zᵀv."""
+        return self.X.T @ v - self.mean * (self.root_weight @ v)
+
+    def take(self, features: np.ndarray) -> np.ndarray:
+        """Append columns to the taken ones T and return Z_Tᵀ Z_features."""
+        new, mean = self.X[:, features], self.mean[features]
+        self._columns = sparse.hstack([self._columns, new], format="csc")
+        self._mean = np.concatenate([self._mean, mean])
+        return (self._columns.T @ new).toarray() - self._total * np.outer(self._mean, mean)
+
+    def fitted(self, coef: np.ndarray) -> np.ndarray:
+        """Z_T coef for coefficients of the taken columns."""
+        return self._columns @ coef - self.root_weight * (self._mean @ coef)
+
+    def gram(self) -> np.ndarray:
+        """All of ZᵀZ."""
+        return (self.X.T @ self.X).toarray() - self._total * np.outer(self.mean, self.mean)
+
+
+class MomentDesign:
+    """What is known of the columns when only the moments of the rows are: the Gram matrix."""
+
+    def __init__(self, second: np.ndarray) -> None:
+        self._second = second
+        self.shape, self.dtype = (len(second), len(second)), second.dtype
+
+    def gram(self) -> np.ndarray:
+        """All of ZᵀZ."""
+        return self._second
+
+
+Design = DenseDesign | SparseDesign | MomentDesign
+
+
+def _capacity(needed: int, shape: tuple[int, int]) -> int:
+    """Room for growth: what a lasso mostly needs at first, then twice what is needed."""
+    n, p = shape
+    return min(p // 2, max(2 * needed, min(2 * n, _RESERVE)))
+
+
+class Gram:
+    """The Gram matrix of a growing list of features, symmetric, in a buffer that doubles.
+
+    Once most features are wanted, all are taken at once by blocks of rows, and X is not needed
+    again: correlations then follow from the Gram matrix.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.features = np.empty(0, dtype=np.intp)
+        self.inside = np.zeros(design.shape[1], dtype=bool)
+        self._buffer = np.empty((0, 0), dtype=design.dtype)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every feature is inside."""
+        return len(self) == len(self.inside)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """The Gram matrix of the features inside, a view."""
+        return self._buffer[: len(self), : len(self)]
+
+    def add(self, features: np.ndarray | Sequence[int]) -> None:
+        """Take features in, leaving out those that are inside already."""
+        features = np.asarray(features, dtype=np.intp)
+        features = features[~self.inside[features]]
+        p = len(self.inside)
+        if len(features) == 0:
+            return
+        start, stop = len(self), len(self) + len(features)
+        if 2 * stop > p or p <= _FEW_FEATURES:
+            require_memory((p, p), "the Gram matrix", _REMEDY, self._buffer.itemsize)
+            self.features = np.concatenate([self.features, np.flatnonzero(~self.inside)])
+            self._buffer = self.design.gram()[np.ix_(self.features, self.features)]
+            self.inside[:] = True
+            return
+        if stop > len(self._buffer):
+            capacity = _capacity(stop, self.design.shape)
+            require_memory((capacity, capacity), "the Gram matrix", _REMEDY, self._buffer.itemsize)
+            grown = np.empty((capacity, capacity), dtype=self._buffer.dtype)
+            grown[:start, :start] = self.matrix
+            self._buffer = grown
+        block = self.design.take(features)
+        self._buffer[:stop, start:stop] = block
+        self._buffer[start:stop, :start] = block[:start].T
+        self.features = np.concatenate([self.features, features])
+        self.inside[features] = True
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Least squares without an intercept: Z by its Gram matrix, and the targets, one a row."""
+
+    gram: Gram
+    targets: np.ndarray | None  # (t, n), None where the rows are known by their moments
+    xy: np.ndarray  # (t, p): Zᵀy
+    yy: np.ndarray  # (t,): ‖y‖²
+    weight: float
+    x_mean: np.ndarray
+    y_mean: np.ndarray
+
+
+def centre(rows: Rows, workers: Workers, *, fit_intercept: bool) -> Problem:
+    """Centre and weigh rows of any source, by their moments where that is cheap or the only way."""
+    p = rows.n_features
+    if not isinstance(rows, ArrayRows) or p <= _FEW_FEATURES:
+        require_memory((p, p), "the Gram matrix", "give X as an array")
+        return _from_moments(rows, fit_intercept)
+    rows.reject_non_finite()
+    X, dtype = rows.X, rows.dtype
+    targets = rows.y.reshape(X.shape[0], -1).T
+    ones = np.ones(X.shape[0], dtype=dtype)
+    weight = ones if rows.weight is None else rows.weight.astype(dtype)
+    total = float(weight.sum(dtype=float))
+    x_mean, y_mean = np.zeros(p, dtype=dtype), np.zeros(len(targets), dtype=dtype)
+    if fit_intercept:
+        raw = X.T @ weight if sparse.issparse(X) else workers.product(X.T, weight)
+        x_mean, y_mean = raw / dtype.type(total), targets @ weight / dtype.type(total)
+    root = np.sqrt(weight)
+    design: Design
+    if sparse.issparse(X):
+        design = SparseDesign(sparse.csc_array(X), root, x_mean)
+    else:
+        design = DenseDesign(X, root, x_mean, workers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        targets = root * (targets - y_mean[:, None])
+        xy = np.stack([design.correlations(target) for target in targets])
+        yy = np.square(targets, dtype=float).sum(axis=1)
+    if not (np.isfinite(xy).all() and np.isfinite(yy).all()):
+        raise ValueError("the products of X and y overflow; rescale them")
+    return Problem(Gram(design), targets, xy, yy, total, x_mean, y_mean)
+
+
+def _from_moments(rows: Rows, fit_intercept: bool) -> Problem:
+    p, moments = rows.n_features, map_reduce(moments_of, rows)
+    if moments.weight == 0:
+        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
+    second, mean = moments.scatter, moments.mean
+    if not fit_intercept:
+        second, mean = moments.raw, np.zeros_like(mean)
+    gram = Gram(MomentDesign(second[:p, :p]))
+    gram.add(range(p))
+    yy = np.diag(second)[p:]
+    return Problem(gram, None, second[p:, :p], yy, moments.weight, mean[:p], mean[p:])
