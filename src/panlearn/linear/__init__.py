@@ -5,6 +5,7 @@ mergeable moments; each other file is one method.
 """
 
 from panlearn.linear.linear_regression import LinearRegression
+from panlearn.linear.logistic import LogisticRegression
 from panlearn.linear.ridge import Ridge
 
-__all__ = ["LinearRegression", "Ridge"]
+__all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
