@@ -25,7 +25,7 @@ DENSE = 2000
 # Rows of a sampled curvature for each unknown of a class.
 SAMPLE = 100
 # A multiplication in a product of two matrices takes this share of one in a pass over the rows.
-PRODUCT = 1 / 16
+PRODUCT = 1 / 64
 
 
 @dataclass(frozen=True)
@@ -212,12 +212,12 @@ class LogisticProblem:
         spread = self.columns.squares / self.total
         spread += (self.columns.mean - self.mean) ** 2
         within = np.eye(self.d + 1)
-        within[:-1, :-1] = _rescale(second, spread) / np.outer(self.scale, self.scale)
+        within[:-1, :-1] = _rescale(second, spread[None]) / np.outer(self.scale, self.scale)
         return self._finish(np.kron(between, within))
 
     def _match(self, hessian: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
         """Give a sampled Hessian the diagonal of all rows."""
-        return self._finish(_rescale(hessian, diagonal.ravel() / self.total))
+        return self._finish(_rescale(hessian, diagonal / self.total))
 
     def _finish(self, curvature: np.ndarray) -> np.ndarray:
         """Add the penalty, and what leaves every step as it is but makes the matrix definite."""
@@ -239,9 +239,17 @@ class LogisticProblem:
 
 
 def _rescale(matrix: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """Scale rows and columns so that the diagonal is as given, where it was not zero."""
-    own = np.diag(matrix)
-    factor = np.sqrt(np.divide(diagonal, own, out=np.zeros_like(diagonal), where=own > 0))
-    scaled = matrix * np.outer(factor, factor)
-    scaled[np.diag_indices(len(diagonal))] = diagonal
-    return scaled
+    """Scale the columns of X in a sampled curvature (k d, k d) to the diagonal (k, d) of all rows.
+
+    All classes share the factor, so that a shift of all scores keeps its curvature of zero.
+    """
+    k, d = diagonal.shape
+    blocks = matrix.reshape(k, d, k, d)
+    own, whole = np.einsum("ajaj->j", blocks), diagonal.sum(axis=0)
+    factor = np.sqrt(np.divide(whole, own, out=np.zeros(d), where=own > 0))
+    scaled = (factor[:, None, None] * factor) * blocks
+    for j in np.flatnonzero((own <= 0) & (whole > 0)):  # a column that the sample does not have
+        scaled[:, j, :, j] = np.diag(diagonal[:, j])
+        if k > 1:
+            scaled[:, j, :, j] -= np.outer(diagonal[:, j], diagonal[:, j]) / whole[j]
+    return scaled.reshape(k * d, k * d)

@@ -93,7 +93,7 @@ class LassoModel:
 
     def step(self, x: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Coordinate descent on the model."""
-        return lasso_step(self._curvature, gradient, x, self._penalty, 1e-10, 1000)
+        return lasso_step(self._curvature, gradient, x, self._penalty, 1e-6, 100)
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
         """BFGS: B + y y' / s'y - B s s' B / s'B s."""
