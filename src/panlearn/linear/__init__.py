@@ -6,6 +6,7 @@ mergeable moments; each other file is one method.
 
 from panlearn.linear.linear_regression import LinearRegression
 from panlearn.linear.logistic import LogisticRegression
+from panlearn.linear.perceptron import Perceptron
 from panlearn.linear.ridge import Ridge
 
-__all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
+__all__ = ["LinearRegression", "LogisticRegression", "Perceptron", "Ridge"]

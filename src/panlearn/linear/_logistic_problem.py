@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import LabelCounts, Statistic
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
@@ -23,7 +24,7 @@ from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
 DENSE = 2000
 # Rows of a sampled curvature for each unknown of a class.
-SAMPLE = 100
+SAMPLE = 40
 # A multiplication in a product of two matrices takes this share of one in a pass over the rows.
 PRODUCT = 1 / 64
 
@@ -108,6 +109,7 @@ class LogisticProblem:
                 rows, y=codes, weight=None if weight is None else weight.astype(rows.dtype)
             )
         self._rows, self._restriction = rows, None
+        self.dense = self.k * (self.d + 1) <= DENSE
         self.total = float(labels.count.sum())
         self.alpha, self.l1 = (1 - l1_ratio) / (C * self.total), l1_ratio / (C * self.total)
         self.epsilon = 64 * float(np.finfo(rows.dtype).eps)
@@ -129,11 +131,6 @@ class LogisticProblem:
         return columns
 
     @property
-    def dense(self) -> bool:
-        """Whether the curvature is small enough for a matrix."""
-        return self.k * (self.d + 1) <= DENSE
-
-    @property
     def patience(self) -> float:
         """The cost of a curvature in passes; a stream waits for its rows, not for products."""
         if not self.dense:
@@ -141,14 +138,19 @@ class LogisticProblem:
         return 0 if self._encode else PRODUCT * self.d * (self.k + 1) / 2 / self._stride
 
     def restricted(self, chosen: np.ndarray) -> LogisticProblem:
-        """The same problem with a subset of the columns."""
+        """The same problem with a subset of the columns, and a matrix of curvatures."""
+        require_memory(
+            (self.k * (len(chosen) + 1),) * 2,
+            "the curvature of the columns that l1 keeps",
+            "lower C, so that fewer columns stay",
+        )
         part = object.__new__(LogisticProblem)
         vars(part).update(vars(self))
         part.d, part.mean, part.scale = len(chosen), self.mean[chosen], self.scale[chosen]
         part.penalty = np.tile(np.append(self.l1 / part.scale, 0.0), self.k)
         if isinstance(self._rows, ArrayRows):
             part._rows = replace(self._rows, X=self._rows.X[:, chosen])
-        part._restriction, part._stride = chosen, 1
+        part._restriction, part._stride, part.dense = chosen, 1, True
         return part
 
     def _sum(self, summary: Callable[..., Statistic], require_finite: bool = False) -> Any:

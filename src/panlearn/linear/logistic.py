@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
+from panlearn.core.map_reduce import _one_blas_thread
 from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOrInf
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.validation import read_rows
@@ -18,6 +19,7 @@ from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import Labels, LogisticProblem
 from panlearn.linear._quasi_newton import minimise
+from panlearn.linear._working_sets import minimise_by_working_sets
 
 
 @dataclass(eq=False, repr=False)
@@ -147,8 +149,13 @@ class LogisticRegression(LinearClassifier, Iterative):
         x = problem.start(self.coef_, self.intercept_) if warm else problem.start()
         curvature = None if warm and problem.dense else problem.constant_curvature()
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
-        with Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows) as loop:
-            x, step = minimise(problem, x, curvature, loop)
+        loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
+        with loop, _one_blas_thread():
+            if problem.l1 and not problem.dense:
+                rest = dict(max_iter=self.max_iter, tol=tol)
+                x, step = minimise_by_working_sets(problem, x, loop, **rest), x
+            else:
+                x, step = minimise(problem, x, curvature, loop)
         self._learn(problem, x)
         if np.isinf(self.C) and self.converged_ and np.abs(step).max() > 1e-3:
             warnings.warn(
