@@ -1,0 +1,267 @@
+r"""The log loss of an affine classifier, its gradient and its curvature, as mergeable sums.
+
+With scores :math:`z_{ic} = w_c^\top x_i + b_c`, residuals :math:`r_{ic} = s_i (p_{ic} - [y_i = c])`
+and :math:`p_i` the softmax of :math:`z_i` (two classes have one score, and p is its sigmoid), the
+sums over a block of rows are
+
+.. math::
+    L = \sum_i -s_i \log p_{i y_i}, \qquad
+    \frac{\partial L}{\partial w_c} = \sum_i r_{ic} x_i, \qquad
+    \frac{\partial^2 L}{\partial w_a \, \partial w_c}
+        = \sum_i s_i \, p_{ia} ([a = c] - p_{ic}) \, x_i x_i^\top .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from panlearn.core.statistics import Moments, Statistic, Sums
+
+NO_WEIGHT = np.empty(0)
+# What lets a dot product use the vector units; NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract", "nsz"}  # noqa: RUF012
+
+
+@dataclass(frozen=True)
+class Loss(Sums):
+    """Loss and gradient of some rows; the last column of the gradient is the intercept's."""
+
+    loss: float
+    gradient: np.ndarray  # (k, d + 1)
+
+    @classmethod
+    def of(
+        cls, X: Any, y: np.ndarray, weight: np.ndarray | None, coef: np.ndarray, intercept: Any
+    ) -> Self:
+        """Loss of rows X with integer labels y at weights (k, d) and intercepts (k,)."""
+        k, d = coef.shape
+        gradient = np.zeros((k, d + 1))
+        if k == 1 and isinstance(X, np.ndarray) and X.flags.c_contiguous:
+            # one read of X where two products would take two
+            some = NO_WEIGHT if weight is None else weight
+            return cls(binary_loss(X, y, some, coef[0], intercept[0], gradient[0]), gradient)
+        residual = scores(X, coef, intercept)
+        loss = residuals(residual, y, NO_WEIGHT if weight is None else weight)
+        gradient[:, :d] = (X.T @ residual).T
+        gradient[:, d] = residual.sum(0)
+        return cls(loss, gradient)
+
+
+@dataclass(frozen=True)
+class LossAndCurvature(Sums):
+    r"""Loss, gradient and Hessian, the last in coordinates that centre and scale each column.
+
+    The Hessian is that of every `stride`-th row; the diagonal is that of all rows, so the one can
+    be rescaled to the other.
+    """
+
+    loss: float
+    gradient: np.ndarray  # (k, d + 1)
+    hessian: np.ndarray  # (k (d + 1), k (d + 1))
+    diagonal: np.ndarray  # (k, d + 1)
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        mean: np.ndarray,
+        scale: np.ndarray,
+        stride: int,
+    ) -> Self:
+        """Loss as in `Loss.of`; curvature in ``(x - mean) / scale`` and a column of ones."""
+        first = Loss.of(X, y, weight, coef, intercept)
+        sample = _standard(X[::stride], mean, scale)
+        some = None if weight is None else weight[::stride]
+        hessian = _hessian(sample, probabilities(X[::stride], coef, intercept), some)
+        if stride == 1:
+            diagonal = np.diag(hessian).reshape(first.gradient.shape)
+        else:
+            p = probabilities(X, coef, intercept)
+            p *= 1 - p
+            if weight is not None:
+                p *= weight[:, None]
+            rows = _standard(X, mean, scale)
+            diagonal = (p.T @ (rows * rows)).astype(float)
+        return cls(first.loss, first.gradient, hessian, diagonal)
+
+
+@dataclass(frozen=True)
+class Columns(Statistic):
+    """Weight, mean and centred sum of squares of each column, and the moments of a sample."""
+
+    weight: float
+    mean: np.ndarray
+    squares: np.ndarray
+    sample: Moments | None
+
+    @classmethod
+    def of(cls, X: Any, weight: np.ndarray | None, stride: int) -> Self:
+        """Describe the columns of X; the moments are those of every `stride`-th row, if any."""
+        some = np.ones(X.shape[0], X.dtype) if weight is None else weight
+        total = float(some.sum())
+        if sparse.issparse(X):
+            mean, squares = some @ X, some @ X.multiply(X)
+            mean = np.asarray(mean, dtype=float) / max(total, 1e-300)
+            squares = np.asarray(squares, dtype=float) - total * mean * mean
+        else:
+            mean, squares = column_moments(np.ascontiguousarray(X), some)
+        moments = None
+        if stride:
+            moments = Moments.of(X[::stride], weight=None if weight is None else some[::stride])
+        return cls(total, mean, np.maximum(squares, 0), moments)
+
+    def __add__(self, other: Any) -> Self:
+        if isinstance(other, int) and other == 0:
+            return self
+        if not isinstance(other, Columns):
+            return NotImplemented
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight else 0.0
+        delta = other.mean - self.mean
+        squares = self.squares + other.squares + self.weight * share * delta * delta
+        sample = None if self.sample is None else self.sample + other.sample
+        return type(self)(weight, self.mean + share * delta, squares, sample)
+
+    def __mul__(self, factor: float) -> Self:
+        sample = None if self.sample is None else self.sample * factor
+        return type(self)(factor * self.weight, self.mean, factor * self.squares, sample)
+
+    @property
+    def is_finite(self) -> bool:
+        """The sample is part of the rows, so the sums over all of them tell."""
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self.squares).all())
+
+
+def scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    """Z = X W' + b as a new C-ordered array of shape (n, k)."""
+    return np.ascontiguousarray(X @ coef.T) + np.asarray(intercept, dtype=coef.dtype)
+
+
+def probabilities(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    """The sigmoid or the softmax of the scores, of shape (n, k)."""
+    return from_scores(scores(X, coef, intercept))
+
+
+def from_scores(Z: np.ndarray) -> np.ndarray:
+    """Sigmoid of one column, softmax of several, without overflow; Z is overwritten."""
+    if Z.shape[1] == 1:
+        small = np.exp(-np.abs(Z))
+        return np.where(Z > 0, 1, small) / (1 + small)
+    Z -= Z.max(axis=1, keepdims=True)
+    np.exp(Z, out=Z)
+    Z /= Z.sum(axis=1, keepdims=True)
+    return Z
+
+
+def _standard(X: Any, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """(X - mean) / scale with a column of ones; dense, in the floats of X."""
+    rows = np.empty((X.shape[0], X.shape[1] + 1), dtype=X.dtype)
+    rows[:, :-1] = X.toarray() if sparse.issparse(X) else X
+    rows[:, :-1] -= mean.astype(X.dtype, copy=False)
+    rows[:, :-1] /= scale.astype(X.dtype, copy=False)
+    rows[:, -1] = 1
+    return rows
+
+
+def _hessian(rows: np.ndarray, p: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """The sum of (diag p - p p') kron x x', by products of a matrix with itself."""
+
+    def gram(h: np.ndarray) -> np.ndarray:
+        scaled = rows * np.sqrt(h if weight is None else h * weight)[:, None]
+        return scaled.T @ scaled  # BLAS computes one triangle
+
+    k, d = p.shape[1], rows.shape[1]
+    if k == 1:
+        return gram(p[:, 0] * (1 - p[:, 0])).astype(float, copy=False)
+    hessian = np.zeros((k, d, k, d))
+    for a in range(k):
+        for b in range(a):
+            block = gram(p[:, a] * p[:, b])
+            hessian[a, :, b] = hessian[b, :, a] = -block
+            # p_a (1 - p_a) is the sum of p_a p_b over the other classes
+            hessian[a, :, a] += block
+            hessian[b, :, b] += block
+    return hessian.reshape(k * d, k * d)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def binary_loss(X, y, weight, coef, intercept, gradient):  # noqa: ANN001, ANN201
+    """Sum of log(1 + exp(-m)), m the margin; adds the gradient to `gradient` of d + 1 entries."""
+    n, d = X.shape
+    total = 0.0
+    for i in range(n):
+        z = np.float64(intercept)
+        for j in range(d):
+            z += X[i, j] * coef[j]
+        small = np.exp(-abs(z))
+        p = (1.0 if z > 0 else small) / (1.0 + small)
+        loss = np.log1p(small) + max(z, 0.0) - y[i] * z
+        residual = p - y[i]
+        if len(weight):
+            loss *= weight[i]
+            residual *= weight[i]
+        total += loss
+        for j in range(d):
+            gradient[j] += residual * X[i, j]
+        gradient[d] += residual
+    return total
+
+
+@njit(cache=True, nogil=True)
+def residuals(Z, y, weight):  # noqa: ANN001, ANN201
+    """Sum of the log losses of scores Z (n, k); Z becomes weight * (p - one-hot(y))."""
+    n, k = Z.shape
+    total = 0.0
+    for i in range(n):
+        s = weight[i] if len(weight) else 1.0
+        if k == 1:
+            z = np.float64(Z[i, 0])
+            small = np.exp(-abs(z))
+            total += s * (np.log1p(small) + max(z, 0.0) - y[i] * z)
+            Z[i, 0] = s * ((1.0 if z > 0 else small) / (1.0 + small) - y[i])
+            continue
+        top = Z[i, 0]
+        for c in range(1, k):
+            top = max(top, Z[i, c])
+        own = Z[i, y[i]] - top
+        mass = 0.0
+        for c in range(k):
+            Z[i, c] = np.exp(Z[i, c] - top)
+            mass += Z[i, c]
+        total += s * (np.log(mass) - own)
+        for c in range(k):
+            Z[i, c] *= s / mass
+        Z[i, y[i]] -= s
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def column_moments(X, weight):  # noqa: ANN001, ANN201
+    """Weighted mean and centred sum of squares of each column, shifted by the first row."""
+    n, d = X.shape
+    mean, squares, total = np.zeros(d), np.zeros(d), 0.0
+    if n == 0:
+        return mean, squares
+    shift = X[0].astype(np.float64)
+    for i in range(n):
+        s = np.float64(weight[i])
+        total += s
+        for j in range(d):
+            delta = X[i, j] - shift[j]
+            mean[j] += s * delta
+            squares[j] += s * delta * delta
+    if total > 0:
+        for j in range(d):
+            mean[j] /= total
+            squares[j] -= total * mean[j] * mean[j]
+            mean[j] += shift[j]
+    return mean, squares

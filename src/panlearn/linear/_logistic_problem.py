@@ -1,0 +1,257 @@
+r"""Penalised logistic regression as a problem for `_quasi_newton.minimise`.
+
+The walk takes place in coordinates that centre and scale the columns of X, in which the curvature
+is well conditioned and data of any offset and scale keep their digits; the rows themselves are
+never changed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.memory import require_memory
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.statistics import LabelCounts, Statistic
+from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
+from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
+
+# A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
+DENSE = 2000
+# Rows of a sampled curvature for each unknown of a class.
+SAMPLE = 40
+# A multiplication in a product of two matrices takes this share of one in a pass over the rows.
+PRODUCT = 1 / 64
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes, their weighted counts, and the weight that each row of a class gets."""
+
+    classes: np.ndarray
+    count: np.ndarray
+    class_weight: np.ndarray | None
+
+    @classmethod
+    def of(cls, rows: Rows, class_weight: Any) -> Labels:
+        """Find the classes of the rows; one whose rows weigh nothing is absent."""
+        found = map_reduce(_label_counts, rows)
+        classes, count = found.labels[found.count > 0], found.count[found.count > 0]
+        if len(classes) < 2:
+            raise ValueError(
+                f"the data hold one class only, {classes.tolist()}; a classifier needs two or more"
+            )
+        weight = _class_weight(classes, count, class_weight)
+        return cls(classes, count if weight is None else count * weight, weight)
+
+    @property
+    def n_scores(self) -> int:
+        """One score for two classes, one a class for more."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def encode(self, y: Any, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Codes of labels, and the weights of their rows."""
+        codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        if self.class_weight is not None:
+            share = self.class_weight[codes]
+            weight = share if weight is None else (share * weight).astype(weight.dtype)
+        return codes, weight
+
+
+def _label_counts(X: Any, y: Any, weight: Any) -> LabelCounts:
+    return LabelCounts.of(y, weight)
+
+
+def _class_weight(classes: np.ndarray, count: np.ndarray, given: Any) -> np.ndarray | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return count.sum() / (len(classes) * count)
+    names = classes.tolist()
+    if unknown := [label for label in given if label not in names]:
+        raise ValueError(f"class_weight names {unknown}, which are not among the classes {names}")
+    weight = np.array([float(given.get(label, 1.0)) for label in names])
+    if not (np.isfinite(weight).all() and (weight > 0).all()):
+        raise ValueError(f"class_weight must be finite and positive; got {given!r}")
+    return weight
+
+
+def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, weight: Any) -> Any:
+    codes, weight = labels.encode(y, weight)
+    return summary(X if columns is None else X[:, columns], codes, weight)
+
+
+def _columns(X: Any, y: Any, weight: Any, *, stride: int) -> Columns:
+    return Columns.of(X, weight, stride)
+
+
+class LogisticProblem:
+    r"""The mean log loss, :math:`\frac12 \alpha \|w\|^2` and the weights of :math:`\|w\|_1`.
+
+    The unknowns are a flat array of shape (k, d + 1): ``scale * coef`` and the intercept at the
+    mean of the columns, which does not move if there is none to learn.
+    """
+
+    def __init__(
+        self, rows: Rows, labels: Labels, *, C: float, l1_ratio: float, fit_intercept: bool
+    ) -> None:
+        self.labels, self.fit_intercept = labels, fit_intercept
+        self.k, self.d, self.dtype = labels.n_scores, rows.n_features, rows.dtype
+        self._encode = not isinstance(rows, ArrayRows)
+        if not self._encode:  # in memory: encode once, not once a pass
+            codes, weight = labels.encode(rows.y, rows.weight)
+            rows = replace(
+                rows, y=codes, weight=None if weight is None else weight.astype(rows.dtype)
+            )
+        self._rows, self._restriction = rows, None
+        self.dense = self.k * (self.d + 1) <= DENSE
+        self.total = float(labels.count.sum())
+        self.alpha, self.l1 = (1 - l1_ratio) / (C * self.total), l1_ratio / (C * self.total)
+        self.epsilon = 64 * float(np.finfo(rows.dtype).eps)
+        unknowns = self.d * (1 if self.k == 1 else self.k // 2)
+        n = rows.X.shape[0] if isinstance(rows, ArrayRows) else 0
+        self._stride = max(1, n // (SAMPLE * unknowns))
+        self.columns = self._describe()
+
+    def _describe(self) -> Columns:
+        """One pass for the mean and the scale of each column, and the moments of a sample."""
+        stride = self._stride if self.dense else 0
+        columns = self._sum(functools.partial(_columns, stride=stride), require_finite=True)
+        mean = columns.mean if self.fit_intercept else np.zeros(self.d)
+        spread = columns.squares / columns.weight + (columns.mean - mean) ** 2
+        # With the penalty inside, no coordinate has a large curvature, not even of a tiny column.
+        scale = np.sqrt(spread + 4 * self.alpha)
+        self.mean, self.scale = mean, np.where(scale > 0, scale, 1.0)
+        self.penalty = np.tile(np.append(self.l1 / self.scale, 0.0), self.k)
+        return columns
+
+    @property
+    def patience(self) -> float:
+        """The cost of a curvature in passes; a stream waits for its rows, not for products."""
+        if not self.dense:
+            return np.inf
+        return 0 if self._encode else PRODUCT * self.d * (self.k + 1) / 2 / self._stride
+
+    def restricted(self, chosen: np.ndarray) -> LogisticProblem:
+        """The same problem with a subset of the columns, and a matrix of curvatures."""
+        require_memory(
+            (self.k * (len(chosen) + 1),) * 2,
+            "the curvature of the columns that l1 keeps",
+            "lower C, so that fewer columns stay",
+        )
+        part = object.__new__(LogisticProblem)
+        vars(part).update(vars(self))
+        part.d, part.mean, part.scale = len(chosen), self.mean[chosen], self.scale[chosen]
+        part.penalty = np.tile(np.append(self.l1 / part.scale, 0.0), self.k)
+        if isinstance(self._rows, ArrayRows):
+            part._rows = replace(self._rows, X=self._rows.X[:, chosen])
+        part._restriction, part._stride, part.dense = chosen, 1, True
+        return part
+
+    def _sum(self, summary: Callable[..., Statistic], require_finite: bool = False) -> Any:
+        if self._encode:
+            summary = functools.partial(_encoded, summary, self.labels, self._restriction)
+        return map_reduce(summary, self._rows, require_finite=require_finite)
+
+    def start(self, coef: np.ndarray | None = None, intercept: Any = None) -> np.ndarray:
+        """The unknowns of given coefficients, or of the best constant prediction."""
+        x = np.zeros((self.k, self.d + 1))
+        if coef is not None:
+            x[:, :-1] = coef * self.scale
+            x[:, -1] = intercept + coef @ self.mean
+        elif self.fit_intercept:
+            share = np.log(self.labels.count)
+            x[:, -1] = share[1] - share[0] if self.k == 1 else share
+        if self.k > 1 and not self.l1:  # scores are defined up to a constant
+            x -= x.mean(axis=0)
+        return x.ravel()
+
+    def coefficients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (k, d) and intercepts (k,) for the columns as they are."""
+        x = x.reshape(self.k, self.d + 1)
+        coef = x[:, :-1] / self.scale
+        return coef, x[:, -1] - coef @ self.mean
+
+    def evaluate(
+        self, x: np.ndarray, curved: bool = False
+    ) -> tuple[float, np.ndarray, np.ndarray | None]:
+        """Value and gradient of the smooth part, and its Hessian if asked."""
+        coef, intercept = self.coefficients(x)
+        at = dict(coef=coef.astype(self.dtype), intercept=intercept.astype(self.dtype))
+        if curved:
+            at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
+            found = self._sum(functools.partial(LossAndCurvature.of, **at))
+            curvature = self._match(found.hessian, found.diagonal)
+            self._stride = max(1, self._stride // 4)
+        else:
+            found, curvature = self._sum(functools.partial(Loss.of, **at)), None
+        gradient = found.gradient / self.total
+        gradient[:, :-1] -= self.mean * gradient[:, -1:]
+        gradient[:, :-1] /= self.scale
+        gradient[:, :-1] += self.alpha * coef / self.scale
+        if not self.fit_intercept:
+            gradient[:, -1] = 0.0
+        value = found.loss / self.total + 0.5 * self.alpha * float(np.sum(coef * coef))
+        return value, gradient.ravel(), curvature
+
+    def model(self, curvature: np.ndarray) -> Model:
+        """Solve without an l1 norm, descend along coordinates with one."""
+        return LassoModel(curvature, self.penalty) if self.l1 else SmoothModel(curvature)
+
+    def constant_curvature(self) -> np.ndarray:
+        """The Hessian at the best constant prediction: (diag p - p p') kron the scatter of X."""
+        p = self.labels.count / self.total
+        between = np.array([[p[0] * p[1]]]) if self.k == 1 else np.diag(p) - np.outer(p, p)
+        if not self.dense:
+            return self._finish(np.outer(np.diag(between), np.ones(self.d + 1)))
+        sample = self.columns.sample
+        second = sample.scatter if self.fit_intercept else sample.raw
+        spread = self.columns.squares / self.total
+        spread += (self.columns.mean - self.mean) ** 2
+        within = np.eye(self.d + 1)
+        within[:-1, :-1] = _rescale(second, spread[None]) / np.outer(self.scale, self.scale)
+        return self._finish(np.kron(between, within))
+
+    def _match(self, hessian: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+        """Give a sampled Hessian the diagonal of all rows."""
+        return self._finish(_rescale(hessian, diagonal / self.total))
+
+    def _finish(self, curvature: np.ndarray) -> np.ndarray:
+        """Add the penalty, and what leaves every step as it is but makes the matrix definite."""
+        ridge = np.tile(np.append(self.alpha / self.scale**2, 0.0), self.k)
+        if not self.dense:
+            return curvature.ravel() + ridge
+        curvature[np.diag_indices(len(ridge))] += ridge
+        if self.k > 1:
+            # no gradient points where all scores shift alike
+            shift = np.full(self.d + 1, np.trace(curvature) / len(ridge))
+            if self.l1:
+                shift[:-1] = 0.0
+            curvature += np.kron(np.full((self.k, self.k), 1 / self.k), np.diag(shift))
+        if not self.fit_intercept:
+            fixed = np.arange(self.d, len(ridge), self.d + 1)
+            curvature[fixed] = curvature[:, fixed] = 0.0
+            curvature[fixed, fixed] = 1.0
+        return curvature
+
+
+def _rescale(matrix: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """Scale the columns of X in a sampled curvature (k d, k d) to the diagonal (k, d) of all rows.
+
+    All classes share the factor, so that a shift of all scores keeps its curvature of zero.
+    """
+    k, d = diagonal.shape
+    blocks = matrix.reshape(k, d, k, d)
+    own, whole = np.einsum("ajaj->j", blocks), diagonal.sum(axis=0)
+    factor = np.sqrt(np.divide(whole, own, out=np.zeros(d), where=own > 0))
+    scaled = (factor[:, None, None] * factor) * blocks
+    for j in np.flatnonzero((own <= 0) & (whole > 0)):  # a column that the sample does not have
+        scaled[:, j, :, j] = np.diag(diagonal[:, j])
+        if k > 1:
+            scaled[:, j, :, j] -= np.outer(diagonal[:, j], diagonal[:, j]) / whole[j]
+    return scaled.reshape(k * d, k * d)

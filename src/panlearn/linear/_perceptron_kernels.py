@@ -1,0 +1,62 @@
+"""One pass of the perceptron over rows, for several binary problems at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def dense_pass(X, y, order, signs, active, coef, intercept, learn_intercept):  # noqa: ANN001, ANN201
+    """Walk the rows; where sign * score <= 0 add sign * row. Returns the mistakes of each problem.
+
+    signs : (n_classes, n_problems), the side of a class in a problem, 0 if it takes no part.
+    """
+    mistakes = np.zeros(coef.shape[0], np.int64)
+    for i in order:
+        for c in range(coef.shape[0]):
+            sign = signs[y[i], c]
+            if sign == 0 or not active[c]:
+                continue
+            score = intercept[c]
+            for j in range(X.shape[1]):
+                score += coef[c, j] * X[i, j]
+            if sign * score <= 0:
+                mistakes[c] += 1
+                for j in range(X.shape[1]):
+                    coef[c, j] += sign * X[i, j]
+                if learn_intercept:
+                    intercept[c] += sign
+    return mistakes
+
+
+@njit(cache=True, nogil=True)
+def sparse_pass(  # noqa: ANN201
+    data,  # noqa: ANN001
+    indices,  # noqa: ANN001
+    indptr,  # noqa: ANN001
+    y,  # noqa: ANN001
+    order,  # noqa: ANN001
+    signs,  # noqa: ANN001
+    active,  # noqa: ANN001
+    coef,  # noqa: ANN001
+    intercept,  # noqa: ANN001
+    learn_intercept,  # noqa: ANN001
+):
+    """The same for rows of a CSR matrix; a row costs its stored entries."""
+    mistakes = np.zeros(coef.shape[0], np.int64)
+    for i in order:
+        for c in range(coef.shape[0]):
+            sign = signs[y[i], c]
+            if sign == 0 or not active[c]:
+                continue
+            score = intercept[c]
+            for at in range(indptr[i], indptr[i + 1]):
+                score += coef[c, indices[at]] * data[at]
+            if sign * score <= 0:
+                mistakes[c] += 1
+                for at in range(indptr[i], indptr[i + 1]):
+                    coef[c, indices[at]] += sign * data[at]
+                if learn_intercept:
+                    intercept[c] += sign
+    return mistakes

@@ -1,0 +1,212 @@
+"""Logistic regression."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.special import log_expit, log_softmax
+from sklearn.exceptions import ConvergenceWarning
+
+from panlearn.core.estimator import fitting
+from panlearn.core.map_reduce import _one_blas_thread
+from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOrInf
+from panlearn.core.progress import Iterations, Iterative
+from panlearn.core.validation import read_rows
+from panlearn.linear._classifier import LinearClassifier
+from panlearn.linear._logistic_loss import from_scores
+from panlearn.linear._logistic_problem import Labels, LogisticProblem
+from panlearn.linear._quasi_newton import minimise
+from panlearn.linear._working_sets import minimise_by_working_sets
+
+
+@dataclass(eq=False, repr=False)
+class LogisticRegression(LinearClassifier, Iterative):
+    r"""Logistic regression, binary or multinomial, with an l2, l1 or elastic-net penalty.
+
+    .. math::
+        \min_{W, b} \; C \sum_i s_i \left( \log \sum_c e^{w_c^\top x_i + b_c}
+        - w_{y_i}^\top x_i - b_{y_i} \right)
+        + \frac{1 - \rho}{2} \|W\|_2^2 + \rho \|W\|_1
+
+    where :math:`\rho` is `l1_ratio` and :math:`s_i` the weight of a row. Two classes have one
+    score :math:`z_i = w^\top x_i + b` and the loss :math:`\log(1 + e^{-z_i})` or
+    :math:`\log(1 + e^{z_i})`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty; ``np.inf`` for none.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm: 0 for l2, 1 for l1, elastic net between.
+    tol : float, default=1e-8
+        Stop when the Newton decrement of the mean objective, the distance to the minimum in the
+        norm of the Hessian, does not exceed it. In float32 it is at least 1e-6.
+    fit_intercept : bool, default=True
+        Whether to learn the intercept b, which is not penalised.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes by label; "balanced" makes all classes weigh the same.
+    max_iter : int, default=100
+        The most iterations; each is one pass over the rows, or a few.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        The intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_iter_ : int
+        Iterations done.
+    converged_ : bool
+        Whether `tol` was reached.
+    history_ : dict
+        ``objective`` (divided by C and the total weight) and ``change`` (the decrement) of each
+        iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    Loss, gradient and Hessian are sums over rows, so X may be an array, a sparse matrix, a stream
+    of batches (`panlearn.Batches`) or a Dask collection, with the same coefficients. The solver is
+    a Newton method that computes a Hessian only when it pays: it starts from that of the best
+    constant prediction, brings it up to date by BFGS after each pass, and renews it, from a sample
+    of the rows at first, when steps get slow. A pass costs :math:`O(n d k)` and a renewal
+    :math:`O(n d^2 k^2)`. With l1 the quadratic model is minimised by coordinate descent (proximal
+    Newton). With more than about 2000 unknowns the Hessian is a diagonal, which makes it L-BFGS,
+    and l1 works on the columns that can be active.
+
+    The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
+    weights sum to zero over the classes. Without a penalty, classes that a hyperplane separates
+    have no finite solution: the fit stops when nothing is left to gain, and warns.
+
+    References
+    ----------
+    D. Böhning (1992). Multinomial logistic regression algorithm. Annals of the Institute of
+    Statistical Mathematics 44(1). doi:10.1007/BF00048682
+
+    J. D. Lee, Y. Sun and M. A. Saunders (2014). Proximal Newton-type methods for minimizing
+    composite functions. SIAM Journal on Optimization 24(3). doi:10.1137/130921428
+
+    R. H. Byrd, G. M. Chin, W. Neveitt and J. Nocedal (2011). On the use of stochastic Hessian
+    information in optimization methods for machine learning. SIAM Journal on Optimization 21(3).
+    doi:10.1137/10079923X
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from panlearn.linear import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression().fit(X, y)
+    >>> round(model.score(X, y), 3)
+    0.973
+    >>> model.predict_proba(X[:1]).round(3)
+    array([[0.982, 0.018, 0.   ]])
+    """
+
+    C: PositiveOrInf[float] = 1.0
+    _: KW_ONLY
+    l1_ratio: Fraction[float] = 0.0
+    tol: NonNegative[float] = 1e-8
+    fit_intercept: bool = True
+    class_weight: Literal["balanced"] | dict | None = None
+    max_iter: Positive[int] = 100
+    warm_start: bool = False
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features).
+        y : array-like of shape (n_samples,)
+            The labels, of any type that sorts; with a stream they come in its batches.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        LogisticRegression
+            The model itself.
+        """
+        rows = read_rows(self, X, y, sample_weight, targets="labels", repeatable=True)
+        labels = Labels.of(rows, self.class_weight)
+        problem = LogisticProblem(
+            rows, labels, C=self.C, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept
+        )
+        shape = (problem.k, problem.d)
+        warm = self.warm_start and getattr(self, "coef_", np.empty(0)).shape == shape
+        x = problem.start(self.coef_, self.intercept_) if warm else problem.start()
+        curvature = None if warm and problem.dense else problem.constant_curvature()
+        tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
+        loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
+        with loop, _one_blas_thread():
+            if problem.l1 and not problem.dense:
+                rest = dict(max_iter=self.max_iter, tol=tol)
+                x, step = minimise_by_working_sets(problem, x, loop, **rest), x
+            else:
+                x, step = minimise(problem, x, curvature, loop)
+        self._learn(problem, x)
+        if np.isinf(self.C) and self.converged_ and np.abs(step).max() > 1e-3:
+            warnings.warn(
+                "the classes are separable, so without a penalty there is no finite solution; the "
+                f"coefficients were left at a mean loss of {self.history_['objective'][-1]:.3g}. "
+                "Give a finite C",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _learn(self, problem: LogisticProblem, x: np.ndarray) -> None:
+        coef, intercept = problem.coefficients(x)
+        if not self.fit_intercept:
+            intercept = np.zeros(problem.k)
+        elif problem.k > 1:
+            intercept -= intercept.mean()
+        self.classes_ = problem.labels.classes
+        self.coef_ = coef.astype(problem.dtype, copy=False)
+        self.intercept_ = intercept.astype(problem.dtype, copy=False)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        p = from_scores(self._score_rows(X))
+        return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the probability of each class, finite where the probability underflows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        scores = self._score_rows(X)
+        if scores.shape[1] == 1:
+            return log_expit(np.hstack([-scores, scores]))
+        return log_softmax(scores, axis=1)

@@ -1,0 +1,246 @@
+"""The perceptron."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+
+from panlearn.core.estimator import fitting
+from panlearn.core.parameters import Positive, RandomState
+from panlearn.core.progress import Iterations, Iterative
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows
+from panlearn.core.validation import read_rows
+from panlearn.linear._classifier import LinearClassifier
+from panlearn.linear._perceptron_kernels import dense_pass, sparse_pass
+
+
+@dataclass(eq=False, repr=False)
+class Perceptron(LinearClassifier, Iterative):
+    r"""Rosenblatt's perceptron, with a count of its mistakes.
+
+    .. math::
+        \text{if } y_i (w^\top x_i + b) \le 0: \qquad w \leftarrow w + y_i x_i, \quad
+        b \leftarrow b + y_i, \qquad y_i \in \{-1, +1\}
+
+    Parameters
+    ----------
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        More than two classes: "ovr" learns each against the rest and predicts the highest score,
+        "ovo" learns each pair and predicts by majority vote.
+    fit_intercept : bool, default=True
+        Whether to learn the intercept b.
+    max_iter : int, default=1000
+        The most passes over the rows.
+    shuffle : bool, default=False
+        Walk the rows in a fresh random order each pass instead of in their own order.
+    random_state : int, Generator or RandomState, default=None
+        Seeds the shuffling.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_problems, n_features)
+        Weights: one problem for two classes, else one a class ("ovr") or one a pair ("ovo"), in
+        the order (0, 1), (0, 2), ..., (1, 2), ...; the first of a pair is on the positive side.
+    intercept_ : ndarray of shape (n_problems,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted; with two, ``classes_[1]`` is on the positive side.
+    n_updates_ : ndarray of shape (n_problems,)
+        Mistakes made, which is how often the weights were updated.
+    n_iter_ : int
+        Passes over the rows, the last one, without a mistake, included.
+    converged_ : bool
+        Whether a whole pass was free of mistakes: every row is on its side of the hyperplane.
+    history_ : dict
+        ``mistakes`` of each pass, which is also its ``change``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    The weights start at zero, so a step size would only scale them, and there is none. If a unit
+    vector w* and an intercept separate the rows with margin :math:`\gamma`, at most
+    :math:`R^2 / \gamma^2` updates are made in any order, R being the largest norm of a row with a 1
+    for the intercept. If no hyperplane separates them the walk never ends by itself: `max_iter`
+    stops it with a warning. A pass costs :math:`O(n d)` a problem, on a sparse X its stored
+    entries. A stream of batches (`panlearn.Batches`) is walked in its order with the same weights.
+    What is learned depends on that order, so this is no sum over rows, and Dask is not accepted.
+
+    References
+    ----------
+    F. Rosenblatt (1958). The perceptron: a probabilistic model for information storage and
+    organization in the brain. Psychological Review 65(6). doi:10.1037/h0042519
+
+    A. B. J. Novikoff (1962). On convergence proofs on perceptrons. Symposium on the Mathematical
+    Theory of Automata 12.
+
+    Examples
+    --------
+    The logical OR takes nine updates:
+
+    >>> from panlearn.linear import Perceptron
+    >>> model = Perceptron().fit([[0, 0], [1, 0], [0, 1], [1, 1]], [-1, 1, 1, 1])
+    >>> model.coef_, model.intercept_, model.n_updates_
+    (array([[2., 2.]]), array([-1.]), array([9]))
+    """
+
+    _: KW_ONLY
+    multi_class: Literal["ovr", "ovo"] = "ovr"
+    fit_intercept: bool = True
+    max_iter: Positive[int] = 1000
+    shuffle: bool = False
+    random_state: RandomState = None
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from training data, from zero, until a pass makes no mistake.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or Batches
+            The rows.
+        y : array-like of shape (n_samples,)
+            The labels; with a stream they come in its batches.
+
+        Returns
+        -------
+        Perceptron
+            The model itself.
+        """
+        rows = self._read(X, y)
+        self._start(np.unique(np.concatenate([np.unique(b.y) for b in _blocks(rows)])), rows)
+        rng = generator(self.random_state)
+        remedy = "if no hyperplane separates the classes, use LogisticRegression; or raise max_iter"
+        active = np.ones(len(self.coef_), dtype=bool)
+        options = dict(max_iter=self.max_iter, tol=0, rows=rows, remedy=remedy)
+        with Iterations(self, **options) as loop:
+            for _ in loop:
+                mistakes = sum(self._walk(block, active, rng) for block in _blocks(rows))
+                # a problem without a mistake in a whole pass will never make one again
+                active &= mistakes > 0
+                loop.record(change=mistakes.sum(), mistakes=mistakes.sum())
+        return self
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from one pass over a batch, going on from the present weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever be seen; required in the first call.
+
+        Returns
+        -------
+        Perceptron
+            The model itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        rows = self._read(X, y, reset=first)
+        if first:
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs classes, all the labels")
+            self._start(np.unique(classes), rows)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes are {self.classes_.tolist()} since the first partial_fit")
+        self.coef_, self.intercept_ = self.coef_.copy(), self.intercept_.copy()
+        self.n_updates_ = self.n_updates_.copy()
+        rng, active = generator(self.random_state), np.ones(len(self.coef_), dtype=bool)
+        mistakes = sum(self._walk(block, active, rng) for block in _blocks(rows))
+        self.history_ = {"mistakes": [*self.history_["mistakes"], float(mistakes.sum())]}
+        self.n_iter_, self.converged_ = len(self.history_["mistakes"]), not mistakes.any()
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Score each row; with two classes a positive score stands for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With "ovo" the votes of a class, and a part below 1/2 from its scores to settle ties.
+        """
+        scores = super().decision_function(X)
+        if scores.ndim == 1 or self.multi_class == "ovr":
+            return scores
+        signs = self._signs()  # (k, m)
+        votes = (scores > 0) @ (signs > 0).T + (scores <= 0) @ (signs < 0).T
+        confidence = scores @ signs.T
+        return votes + confidence / (2 * (np.abs(confidence) + 1))
+
+    def _read(self, X: Any, y: Any, reset: bool = True) -> Rows:
+        rows = read_rows(self, X, y, targets="labels", reset=reset, repeatable=True)
+        if isinstance(rows, DaskRows):
+            raise ValueError(
+                "the perceptron depends on the order of the rows, which Dask does not keep; give "
+                "an array, or panlearn.Batches in the order you want"
+            )
+        if self.shuffle and not isinstance(rows, ArrayRows):
+            raise ValueError("shuffle=True needs the rows in memory; a stream keeps its order")
+        rows.reject_non_finite()
+        return rows
+
+    def _start(self, classes: np.ndarray, rows: Rows) -> None:
+        if len(classes) < 2:
+            raise ValueError(
+                f"the data hold one class only, {classes.tolist()}; a classifier needs two or more"
+            )
+        self.classes_ = classes
+        problems = self._signs().shape[1]
+        self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)
+        self.intercept_ = np.zeros(problems, dtype=rows.dtype)
+        self.n_updates_ = np.zeros(problems, dtype=np.int64)
+        self.history_ = {"mistakes": []}
+
+    def _signs(self) -> np.ndarray:
+        """The side of each class in each problem, (n_classes, n_problems); 0 takes no part."""
+        k = len(self.classes_)
+        if k == 2:
+            return np.array([[-1.0], [1.0]])
+        if self.multi_class == "ovr":
+            return 2 * np.eye(k) - 1
+        pairs = list(itertools.combinations(range(k), 2))
+        signs = np.zeros((k, len(pairs)))
+        for c, (first, second) in enumerate(pairs):
+            signs[first, c], signs[second, c] = 1, -1
+        return signs
+
+    def _walk(self, block: Block, active: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """One pass over a block; returns the mistakes of each problem."""
+        codes = np.searchsorted(self.classes_, block.y)
+        codes = np.minimum(codes, len(self.classes_) - 1)
+        if (self.classes_[codes] != block.y).any():
+            raise ValueError(f"y holds labels that are not among {self.classes_.tolist()}")
+        n = block.X.shape[0]
+        order = rng.permutation(n) if self.shuffle else np.arange(n)
+        signs = self._signs().astype(self.coef_.dtype)
+        rest = (codes, order, signs, active, self.coef_, self.intercept_, self.fit_intercept)
+        if sparse.issparse(block.X):
+            mistakes = sparse_pass(block.X.data, block.X.indices, block.X.indptr, *rest)
+        else:
+            mistakes = dense_pass(block.X, *rest)
+        self.n_updates_ += mistakes
+        return mistakes
+
+
+def _blocks(rows: Rows) -> Iterator[Block]:
+    """Rows in memory as one block, so that a shuffled pass mixes all of them; else the batches."""
+    if isinstance(rows, ArrayRows):
+        return iter([Block(rows.X, rows.y)])
+    return iter(rows)
