@@ -4,7 +4,9 @@ Reading order: `linear_regression` and `ridge` stand on `_least_squares`, which 
 mergeable moments; each other file is one method.
 """
 
+from panlearn.linear.bayesian_linear_regression import BayesianLinearRegression
+from panlearn.linear.huber import HuberRegressor
 from panlearn.linear.linear_regression import LinearRegression
 from panlearn.linear.ridge import Ridge
 
-__all__ = ["LinearRegression", "Ridge"]
+__all__ = ["BayesianLinearRegression", "HuberRegressor", "LinearRegression", "Ridge"]
