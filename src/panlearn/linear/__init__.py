@@ -6,7 +6,16 @@ mergeable moments; each other file is one method.
 
 from panlearn.linear.bayesian_linear_regression import BayesianLinearRegression
 from panlearn.linear.huber import HuberRegressor
+from panlearn.linear.least_absolute_deviations import LeastAbsoluteDeviations
 from panlearn.linear.linear_regression import LinearRegression
+from panlearn.linear.recursive_least_squares import RecursiveLeastSquares
 from panlearn.linear.ridge import Ridge
 
-__all__ = ["BayesianLinearRegression", "HuberRegressor", "LinearRegression", "Ridge"]
+__all__ = [
+    "BayesianLinearRegression",
+    "HuberRegressor",
+    "LeastAbsoluteDeviations",
+    "LinearRegression",
+    "RecursiveLeastSquares",
+    "Ridge",
+]

@@ -192,9 +192,7 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         variance = np.einsum("ij,jk,ik->i", rows, self.sigma_, rows, optimize=True)
         return mean, np.sqrt(variance + 1 / self.alpha_).astype(mean.dtype, copy=False)
 
-    def sample_y(
-        self, X: Any, n_samples: int = 1, random_state: RandomState = None
-    ) -> np.ndarray:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
         """Draw regression functions from the posterior and evaluate them, without noise, at X.
 
         Parameters
@@ -322,7 +320,7 @@ class _Evidence(NamedTuple):
         return float(errors), float(mean @ mean), float(np.sum(curvature / (precision + curvature)))
 
     def log_evidence(self, alpha: float, precision: float) -> float:
-        r"""log N(y; X center, I / alpha + X Sigma_0 X')."""
+        r"""Give log N(y; X center, I / alpha + X Sigma_0 X')."""
         errors, length, _ = self.summary(alpha, precision)
         return 0.5 * float(
             self.weight * np.log(alpha / (2 * np.pi))
