@@ -1,0 +1,334 @@
+"""Linear regression with a Gaussian prior: posterior, predictive distribution and evidence."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.estimator import fitting
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.memory import require_memory
+from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.progress import Iterations, Iterative
+from panlearn.core.random import generator
+from panlearn.core.statistics import RootMoments
+from panlearn.core.validation import FLOATS, read_rows
+from panlearn.linear._base import LinearRegressor
+from panlearn.linear._least_squares import EPS, root_of
+from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
+from panlearn.linear._targets import one_target
+
+
+@dataclass(eq=False, repr=False)
+class BayesianLinearRegression(Iterative, LinearRegressor):
+    r"""Linear regression with a Gaussian prior on the weights.
+
+    .. math::
+        w \sim \mathcal{N}(\mu_0, \Sigma_0), \qquad
+        y_i \mid w \sim \mathcal{N}(x_i^\top w + b, \; 1 / (\alpha s_i))
+
+    so that :math:`w \mid y \sim \mathcal{N}(\mu, \Sigma)` with
+    :math:`\Sigma^{-1} = \Sigma_0^{-1} + \alpha X^\top X` and
+    :math:`\mu = \Sigma (\Sigma_0^{-1} \mu_0 + \alpha X^\top (y - b))`. What is not given, the
+    noise or the scale of the prior, is learned by maximising the evidence
+    :math:`p(y \mid \alpha, \Sigma_0)`.
+
+    Parameters
+    ----------
+    prior_mean : float or array-like of shape (n_features,), default=0.0
+        The mean :math:`\mu_0`.
+    prior_covariance : float or array-like, default=None
+        The covariance :math:`\Sigma_0`: one variance, a vector of variances, or a matrix, which
+        may be singular. None for :math:`I / \lambda` with :math:`\lambda` learned.
+    noise_variance : float, default=None
+        The variance :math:`1 / \alpha` of the noise; None to learn it.
+    fit_intercept : bool, default=True
+        Whether to learn the intercept b. It has a flat prior and is taken at its best value; for
+        an intercept with a prior, give a column of ones instead.
+    max_iter : int, default=300
+        The most iterations of evidence maximisation.
+    tol : float, default=0.001
+        The end: the sum of the changes of the coefficients.
+    alpha_1, alpha_2 : float, default=1e-06
+        Shape and rate of the Gamma prior of :math:`\alpha`, if it is learned.
+    lambda_1, lambda_2 : float, default=1e-06
+        Shape and rate of the Gamma prior of :math:`\lambda`, if it is learned.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The posterior mean :math:`\mu`.
+    intercept_ : float
+        The intercept b.
+    sigma_ : ndarray of shape (n_features, n_features)
+        The posterior covariance :math:`\Sigma`.
+    alpha_ : float
+        The precision of the noise.
+    lambda_ : float
+        The precision of the prior, whose covariance is that given (or I) divided by it.
+    log_evidence_ : float
+        :math:`\log p(y \mid \alpha, \lambda)` at the final values.
+    scores_ : ndarray of shape (n_iter_ + 1,)
+        What evidence maximisation raises, before each iteration and at the end: the log evidence
+        with the Gamma priors.
+    statistic_ : RootMoments
+        The moments of the rows seen, from which `partial_fit` goes on.
+    n_iter_ : int
+        Iterations run.
+    converged_ : bool
+        Whether the tolerance was met.
+    history_ : dict of list
+        ``score`` and ``change`` of each iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    The rows enter through the square root of their moments, found by QR in one pass,
+    :math:`O(n d^2)`. Its singular values, in coordinates where the prior is white, give the
+    posterior for any :math:`\alpha` and :math:`\lambda` in :math:`O(d^2)`, so the iterations
+    (MacKay's fixed point) cost next to nothing. X may be an array, a sparse matrix, a stream of
+    batches or a Dask collection, and `partial_fit` goes on, with the same numbers.
+
+    With nothing given it is scikit-learn's ``BayesianRidge``.
+
+    References
+    ----------
+    D. J. C. MacKay (1992). Bayesian interpolation. Neural Computation 4(3).
+    doi:10.1162/neco.1992.4.3.415
+
+    M. E. Tipping (2001). Sparse Bayesian learning and the relevance vector machine. JMLR 1.
+
+    Examples
+    --------
+    >>> from panlearn.linear import BayesianLinearRegression
+    >>> model = BayesianLinearRegression(
+    ...     prior_covariance=1.0, noise_variance=1.0, fit_intercept=False
+    ... ).fit([[1.0], [2.0]], [1.0, 2.0])
+    >>> model.coef_.round(4), model.sigma_.round(4)
+    (array([0.8333]), array([[0.1667]]))
+    >>> mean, std = model.predict([[3.0]], return_std=True)
+    >>> mean.round(4), (std**2).round(4)
+    (array([2.5]), array([2.5]))
+    """
+
+    _: KW_ONLY
+    prior_mean: float | np.ndarray = 0.0
+    prior_covariance: Positive[float] | np.ndarray | None = None
+    noise_variance: Positive[float] | None = None
+    fit_intercept: bool = True
+    max_iter: Positive[int] = 300
+    tol: NonNegative[float] = 1e-3
+    alpha_1: NonNegative[float] = 1e-6
+    alpha_2: NonNegative[float] = 1e-6
+    lambda_1: NonNegative[float] = 1e-6
+    lambda_2: NonNegative[float] = 1e-6
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features).
+        y : array-like of shape (n_samples,)
+            The targets; with a stream they come in its batches.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        BayesianLinearRegression
+            The model itself.
+        """
+        return self._learn(X, y, sample_weight, first=True)
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more data as if it had been there from the start.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        BayesianLinearRegression
+            The model itself.
+        """
+        return self._learn(X, y, sample_weight, first=not self.__sklearn_is_fitted__())
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        r"""Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        return_std : bool, default=False
+            Whether to return also the standard deviation of the predictive distribution,
+            :math:`\sqrt{x^\top \Sigma x + 1 / \alpha}` with x centred if there is an intercept.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,)
+            Only if `return_std`.
+        """
+        mean = self._score_rows(X)
+        if not return_std:
+            return mean
+        rows = self._centred(X)
+        variance = np.einsum("ij,jk,ik->i", rows, self.sigma_, rows, optimize=True)
+        return mean, np.sqrt(variance + 1 / self.alpha_).astype(mean.dtype, copy=False)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
+        """Draw regression functions from the posterior and evaluate them, without noise, at X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Where to evaluate.
+        n_samples : int, default=1
+            How many functions.
+        random_state : int, Generator, RandomState or None, default=None
+            What the draw is made from.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples)
+        """
+        mean, rows = self._score_rows(X), self._centred(X)
+        normal = generator(random_state).standard_normal((self.n_features_in_, n_samples))
+        return mean[:, None] + rows @ (covariance_root(self.sigma_) @ normal)
+
+    def _centred(self, X: Any) -> np.ndarray:
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        return X - self.statistic_.mean[:-1] if self.fit_intercept else X
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Self:
+        rows = read_rows(self, X, y, sample_weight, targets="numbers", reset=first)
+        rows, d = one_target(rows), rows.n_features
+        require_memory((d, d), "the posterior covariance", "use Ridge, or fewer features")
+        statistic = (0 if first else self.statistic_) + map_reduce(root_of, rows)
+        problem = _Evidence.of(
+            statistic,
+            prior_mean(self.prior_mean, d),
+            None
+            if np.ndim(self.prior_covariance) == 0  # a multiple of the identity
+            else covariance_root(prior_covariance(self.prior_covariance, d)),
+            fit_intercept=self.fit_intercept,
+        )
+        alpha, precision = self._maximise(problem)
+        coef = problem.coef(alpha, precision)
+        self.coef_ = coef.astype(rows.dtype, copy=False)
+        self.intercept_ = 0.0
+        if self.fit_intercept:
+            self.intercept_ = float(statistic.mean[d] - statistic.mean[:d] @ coef)
+        self.sigma_ = problem.covariance(alpha, precision)
+        self.alpha_, self.lambda_, self.statistic_ = alpha, precision, statistic
+        self.log_evidence_ = problem.log_evidence(alpha, precision)
+        self.scores_ = np.append(self.history_["score"], self._score(problem, alpha, precision))
+        return self
+
+    def _maximise(self, problem: _Evidence) -> tuple[float, float]:
+        """MacKay's fixed point for the precisions of noise and prior, of those not given."""
+        alpha = 1 / (problem.variance + EPS if self.noise_variance is None else self.noise_variance)
+        precision = 1 / self.prior_covariance if np.isscalar(self.prior_covariance) else 1.0
+        done = self.noise_variance is not None and self.prior_covariance is not None
+        last = None
+        with Iterations(self, max_iter=self.max_iter, tol=self.tol) as loop:
+            for _ in loop:
+                coef, score = (
+                    problem.coef(alpha, precision),
+                    self._score(problem, alpha, precision),
+                )
+                errors, length, used = problem.summary(alpha, precision)
+                if self.noise_variance is None:
+                    free = max(problem.weight - used, 0.0)
+                    alpha = (free + 2 * self.alpha_1) / (errors + 2 * self.alpha_2)
+                if self.prior_covariance is None:
+                    precision = (used + 2 * self.lambda_1) / (length + 2 * self.lambda_2)
+                change = np.inf if last is None else np.abs(coef - last).sum()
+                loop.record(change=0.0 if done else change, score=score)
+                last = coef
+        return float(alpha), float(precision)
+
+    def _score(self, problem: _Evidence, alpha: float, precision: float) -> float:
+        """Log evidence plus the Gamma log densities, up to a constant, of what is learned."""
+        score = problem.log_evidence(alpha, precision)
+        if self.noise_variance is None:
+            score += self.alpha_1 * np.log(alpha) - self.alpha_2 * alpha
+        if self.prior_covariance is None:
+            score += self.lambda_1 * np.log(precision) - self.lambda_2 * precision
+        return float(score)
+
+
+class _Evidence(NamedTuple):
+    """The posterior for any precisions, in coordinates u with w = center + basis u, u ~ N(0, I)."""
+
+    center: np.ndarray
+    basis: np.ndarray  # (d, d): root of the prior times the right singular vectors
+    singular: np.ndarray  # (d,): of the whitened design, padded with zeros
+    projected: np.ndarray  # (d,): the target in the left singular vectors, padded likewise
+    residue: float  # squared length of the target outside them
+    weight: float
+    variance: float  # of y about its mean
+
+    @classmethod
+    def of(
+        cls, moments: RootMoments, center: np.ndarray, root: Any, *, fit_intercept: bool
+    ) -> Self:
+        """Decompose the whitened design, from the square root of the moments."""
+        d, rows = len(center), moments.root
+        variance = float(np.sum(rows[:, d] ** 2)) / moments.weight
+        if not fit_intercept:
+            rows = np.vstack([rows, np.sqrt(moments.weight) * moments.mean])
+        design, target = rows[:, :d], rows[:, d] - rows[:, :d] @ center
+        left, values, right = linalg.svd(design if root is None else design @ root)
+        basis = right.T if root is None else root @ right.T
+        along = left.T @ target
+        singular, projected = np.zeros(d), np.zeros(d)
+        singular[: len(values)], projected[: len(values)] = values, along[: len(values)]
+        residue = float(np.sum(along[len(values) :] ** 2))
+        return cls(center, basis, singular, projected, residue, moments.weight, variance)
+
+    def coef(self, alpha: float, precision: float) -> np.ndarray:
+        """The posterior mean of w."""
+        return self.center + self.basis @ self._mean(alpha, precision)
+
+    def covariance(self, alpha: float, precision: float) -> np.ndarray:
+        """The posterior covariance of w."""
+        scaled = self.basis / np.sqrt(alpha * self.singular**2 + precision)
+        return scaled @ scaled.T
+
+    def summary(self, alpha: float, precision: float) -> tuple[float, float, float]:
+        """Squared error, squared length of u, and the number of directions the data determine."""
+        mean, curvature = self._mean(alpha, precision), alpha * self.singular**2
+        errors = np.sum((self.projected - self.singular * mean) ** 2) + self.residue
+        return float(errors), float(mean @ mean), float(np.sum(curvature / (precision + curvature)))
+
+    def log_evidence(self, alpha: float, precision: float) -> float:
+        r"""Give log N(y; X center, I / alpha + X Sigma_0 X')."""
+        errors, length, _ = self.summary(alpha, precision)
+        return 0.5 * float(
+            self.weight * np.log(alpha / (2 * np.pi))
+            - alpha * errors
+            - precision * length
+            - np.sum(np.log1p(alpha * self.singular**2 / precision))
+        )
+
+    def _mean(self, alpha: float, precision: float) -> np.ndarray:
+        ratio = precision / alpha
+        return self.singular * self.projected / (self.singular**2 + ratio)
