@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -27,14 +28,16 @@ class Evidence:
         return f"{self.what}: {self.measured:.4g} {self.relation} {self.bound:.4g}"
 
 
-def at_most(what: str, measured: float, bound: float) -> Evidence:
+def at_most(what: str, measured: SupportsFloat, bound: SupportsFloat) -> Evidence:
     """Evidence that a number does not exceed a bound; NaN never holds."""
-    return Evidence(what, float(measured), "<=", float(bound), bool(measured <= bound))
+    a, b = float(measured), float(bound)
+    return Evidence(what, a, "<=", b, a <= b)
 
 
-def at_least(what: str, measured: float, bound: float) -> Evidence:
+def at_least(what: str, measured: SupportsFloat, bound: SupportsFloat) -> Evidence:
     """Evidence that a number reaches a bound; NaN never holds."""
-    return Evidence(what, float(measured), ">=", float(bound), bool(measured >= bound))
+    a, b = float(measured), float(bound)
+    return Evidence(what, a, ">=", b, a >= b)
 
 
 def equal(what: str, actual: object, expected: object, tolerance: float = 0.0) -> Evidence:

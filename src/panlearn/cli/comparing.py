@@ -66,7 +66,12 @@ def compare(
     frame = table.read_table(file) if file else table.built_in(data)
     prepared = table.prepare(frame, target, task, rows, seed)
     load = recipe.load_code(source, prepared.target, task, rows, seed)
-    options = {"models": names, "cv": cv, "time_limit": time_limit, "random_state": seed}
+    options: dict[str, Any] = {
+        "models": names,
+        "cv": cv,
+        "time_limit": time_limit,
+        "random_state": seed,
+    }
     if as_code:
         click.echo(recipe.compare_code(load, options), nl=False)
         return 0

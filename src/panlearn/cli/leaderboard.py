@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from panlearn.cli.table import Table, Task, as_table, preprocessor
 from panlearn.cli.timed import JobCrashedError, TimedWorker
 
 BASELINE = "baseline"
-Folds = KFold | StratifiedKFold
+Folds: TypeAlias = KFold | StratifiedKFold
 RAISE: Any = "raise"  # scikit-learn's default, NaN, hides the type from checkers
 
 

@@ -103,6 +103,8 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     good = [r for r in board.rows if not r.failed and r.name != BASELINE]
     ranking = [r for r in good if _margin(r) is not None]
     probable = [r for r in good if "predict_proba" in r.predictions]
+    curves: list[tuple[str, Any, Any]]
+    chances: list[tuple[str, Any, Any]]
     if len(classes) == 2:
         positive = classes[1]
         curves = [(_short(r.name), y == positive, _margin(r)) for r in ranking[:MOST_MODELS]]

@@ -6,12 +6,13 @@ mergeable moments; each other file is one method.
 
 from panlearn.linear.bayesian_linear_regression import BayesianLinearRegression
 from panlearn.linear.huber import HuberRegressor
-from panlearn.linear.lasso import ElasticNet, Lasso, lasso_path
+from panlearn.linear.lasso import ElasticNet, Lasso
 from panlearn.linear.least_absolute_deviations import LeastAbsoluteDeviations
 from panlearn.linear.linear_regression import LinearRegression
 from panlearn.linear.logistic import LogisticRegression
 from panlearn.linear.perceptron import Perceptron
 from panlearn.linear.recursive_least_squares import RecursiveLeastSquares
+from panlearn.linear.regularization_path import lasso_path
 from panlearn.linear.ridge import Ridge
 
 __all__ = [

@@ -166,9 +166,7 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         """
         return self._learn(X, y, sample_weight, first=not self.__sklearn_is_fitted__())
 
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         r"""Predict the target of each row.
 
         Parameters
@@ -221,13 +219,14 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         rows = read_rows(self, X, y, sample_weight, targets="numbers", reset=first)
         rows, d = one_target(rows), rows.n_features
         require_memory((d, d), "the posterior covariance", "use Ridge, or fewer features")
-        statistic = (0 if first else self.statistic_) + map_reduce(root_of, rows)
+        statistic = getattr(self, "statistic_", 0) + map_reduce(root_of, rows)
+        given: Any = self.prior_covariance
         problem = _Evidence.of(
             statistic,
             prior_mean(self.prior_mean, d),
             None
-            if np.ndim(self.prior_covariance) == 0  # a multiple of the identity
-            else covariance_root(prior_covariance(self.prior_covariance, d)),
+            if np.ndim(given) == 0  # a multiple of the identity
+            else covariance_root(prior_covariance(given, d)),
             fit_intercept=self.fit_intercept,
         )
         alpha, precision = self._maximise(problem)
@@ -245,7 +244,8 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
     def _maximise(self, problem: _Evidence) -> tuple[float, float]:
         """MacKay's fixed point for the precisions of noise and prior, of those not given."""
         alpha = 1 / (problem.variance + EPS if self.noise_variance is None else self.noise_variance)
-        precision = 1 / self.prior_covariance if np.isscalar(self.prior_covariance) else 1.0
+        given: Any = self.prior_covariance
+        precision = 1.0 if given is None or np.ndim(given) else 1 / given
         done = self.noise_variance is not None and self.prior_covariance is not None
         last = None
         with Iterations(self, max_iter=self.max_iter, tol=self.tol) as loop:

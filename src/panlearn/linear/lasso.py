@@ -1,35 +1,24 @@
-"""The lasso, the elastic net, and their paths."""
+"""The lasso and the elastic net."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_X_y
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import (
-    Fraction,
-    InvalidParameterError,
-    NonNegative,
-    Positive,
-    allows,
-    describe,
-)
+from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.progress import Iterations, Iterative
-from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.sources import Rows
+from panlearn.core.validation import read_rows
 from panlearn.linear import _least_squares
 from panlearn.linear._base import MultiTargetRegressor
 from panlearn.linear._coordinate_descent import ElasticNetSolver, Penalty
 from panlearn.linear._design import Problem, Workers, centre
 
-_REMEDY = "raise max_iter or alpha, scale the features, or accept a larger tol"
+REMEDY = "raise max_iter or alpha, scale the features, or accept a larger tol"
 
 
 class _PenalisedRegressor(Iterative, MultiTargetRegressor):
@@ -66,11 +55,11 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
             gap = np.array([s.gap for s in solvers]) / problem.weight
             return _shaped(coef, intercept.astype(rows.dtype), gap, rows.y_ndim == 1)
 
-        penalty = _penalty(self.alpha, l1_ratio, problem.weight, self.positive)
+        penalty = scaled_penalty(self.alpha, l1_ratio, problem.weight, self.positive)
         runs = [solver.run(penalty, self.tol) for solver in solvers]
         done = object()
         with Iterations(
-            self, max_iter=self.max_iter, tol=self.tol, rows=rows, remedy=_REMEDY
+            self, max_iter=self.max_iter, tol=self.tol, rows=rows, remedy=REMEDY
         ) as loop:
             for _ in loop:
                 if all([next(run, done) is done for run in runs]):
@@ -80,7 +69,7 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
                     objective=sum(s.objective for s in solvers) / problem.weight,
                     attributes=attributes,
                 )
-        vars(self).update(attributes())
+        self.__dict__.update(attributes())
 
     def _learn_unpenalised(self, rows: Rows) -> Self:
         """Least squares, which has a direct solution and no dual gap to wait for."""
@@ -88,13 +77,13 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
         coef = np.ascontiguousarray(solution.coef.T.astype(rows.dtype, copy=False))
         intercept = solution.intercept.astype(rows.dtype, copy=False)
         gap = np.zeros(len(coef))
-        vars(self).update(_shaped(coef, intercept, gap, rows.y_ndim == 1))
+        self.__dict__.update(_shaped(coef, intercept, gap, rows.y_ndim == 1))
         self.n_iter_, self.converged_ = 1, True
         self.history_ = {"change": [0.0]}
         return self
 
 
-def _penalty(alpha: float, l1_ratio: float, weight: float, positive: bool) -> Penalty:
+def scaled_penalty(alpha: float, l1_ratio: float, weight: float, positive: bool) -> Penalty:
     """The penalty of the objective times the total weight."""
     strength = float(alpha) * weight
     return Penalty(strength * l1_ratio, strength * (1 - l1_ratio), positive)
@@ -305,110 +294,3 @@ class ElasticNet(_PenalisedRegressor):
             The model itself.
         """
         return self._learn(X, y, sample_weight, l1_ratio=self.l1_ratio)
-
-
-def lasso_path(
-    X: Any,
-    y: Any,
-    *,
-    eps: float = 1e-3,
-    alphas: Any = 100,
-    coef_init: Any = None,
-    positive: bool = False,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Solve the lasso for a decreasing sequence of penalties, each from the one before.
-
-    .. math::
-        \min_w \; \frac{1}{2 n} \|y - X w\|_2^2 + \alpha \|w\|_1
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows. There is no intercept: centre X and y to have one.
-    y : array-like of shape (n_samples,)
-        The target.
-    eps : float, default=1e-3
-        The last alpha of a grid over the first.
-    alphas : int or array-like, default=100
-        The size of a geometric grid that begins where all coefficients are zero, or the values.
-    coef_init : array-like of shape (n_features,), default=None
-        Coefficients to start from.
-    positive : bool, default=False
-        Whether all coefficients must be at least zero.
-    max_iter : int, default=1000
-        The most iterations for one alpha.
-    tol : float, default=1e-4
-        Converged when the duality gap is at most tol times the mean square of y.
-
-    Returns
-    -------
-    alphas : ndarray of shape (n_alphas,)
-        In decreasing order.
-    coefs : ndarray of shape (n_features, n_alphas)
-        The coefficients for each.
-    dual_gaps : ndarray of shape (n_alphas,)
-        The duality gap of each.
-
-    Notes
-    -----
-    Solved as `Lasso` is; the Gram matrix of the working set is kept from one alpha to the next.
-
-    Examples
-    --------
-    >>> from panlearn.linear import lasso_path
-    >>> alphas, coefs, _ = lasso_path([[1.0, 0.0], [0.0, 1.0]], [4.0, 2.0], alphas=[2.0, 1.0, 0.0])
-    >>> coefs.round(3)
-    array([[0., 2., 4.],
-           [0., 0., 2.]])
-    """
-    _check("tol", tol, NonNegative[float])
-    _check("max_iter", max_iter, Positive[int])
-    X, y = check_X_y(X, y, accept_sparse="csc", dtype=FLOATS, y_numeric=True)
-    with Workers.start() as workers:
-        problem = centre(ArrayRows(X, y.astype(X.dtype), None), workers, fit_intercept=False)
-        start = None if coef_init is None else np.asarray(coef_init, dtype=X.dtype)
-        solver = ElasticNetSolver(problem, start=start)
-        grid = _grid(alphas, eps, problem, positive)
-        coefs = np.empty((X.shape[1], len(grid)), dtype=X.dtype, order="F")
-        gaps = np.empty(len(grid))
-        missed = []
-        for i, alpha in enumerate(grid):
-            penalty = _penalty(alpha, 1.0, problem.weight, positive)
-            for _ in islice(solver.run(penalty, tol), max_iter):
-                pass
-            coefs[:, i], gaps[i] = solver.coef, solver.gap / problem.weight
-            if solver.gap > tol * solver.yy:
-                missed.append(i)
-    if missed:
-        worst = max(missed, key=lambda i: gaps[i])
-        warnings.warn(
-            f"lasso_path did not converge for {len(missed)} of {len(grid)} alphas: within "
-            f"max_iter={max_iter} iterations the gap at alpha={grid[worst]:.3g} is "
-            f"{gaps[worst] * problem.weight / solver.yy:.3g} above tol={tol:.3g}; {_REMEDY}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return grid, coefs, gaps
-
-
-def _grid(alphas: Any, eps: float, problem: Problem, positive: bool) -> np.ndarray:
-    """The values given in decreasing order, or a geometric grid from where all is zero."""
-    if np.ndim(alphas) > 0:
-        grid = np.sort(np.asarray(alphas, dtype=float))[::-1]
-        if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
-            raise InvalidParameterError(
-                f"alphas must be an int or finite values of at least zero; got {alphas!r}"
-            )
-        return grid
-    _check("alphas", alphas, Positive[int])
-    _check("eps", eps, Positive[float])
-    pull = Penalty(0.0, positive=positive).pull(problem.xy)
-    first = max(float(pull.max()) / problem.weight, np.finfo(float).resolution)
-    return np.geomspace(first, first * eps, alphas)
-
-
-def _check(name: str, value: Any, annotation: Any) -> None:
-    if not allows(annotation, value):
-        raise InvalidParameterError(f"{name} must be {describe(annotation)}; got {value!r}")

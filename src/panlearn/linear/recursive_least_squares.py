@@ -141,9 +141,7 @@ class RecursiveLeastSquares(MultiTargetRegressor):
         """
         return self._take_in(X, y, sample_weight, first=not self.__sklearn_is_fitted__())
 
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         r"""Predict the target of each row.
 
         Parameters
@@ -171,13 +169,14 @@ class RecursiveLeastSquares(MultiTargetRegressor):
         return mean, std if mean.ndim == 1 else np.tile(std[:, None], mean.shape[1])
 
     def _take_in(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Self:
-        rows = None if first or sample_weight is not None else self._plain_rows(X, y)
+        rows: Rows | None = None if first or sample_weight is not None else self._plain_rows(X, y)
         if rows is None:
             rows = read_rows(self, X, y, sample_weight, targets="numbers", reset=first)
-        theta, covariance, seen = None, None, 0
-        if not first:
-            theta, covariance = self.theta_.copy(), self.covariance_.copy()
-            seen = self.n_samples_seen_
+        theta: Any = getattr(self, "theta_", None)
+        covariance: Any = getattr(self, "covariance_", None)
+        seen = getattr(self, "n_samples_seen_", 0)
+        if theta is not None:
+            theta, covariance = theta.copy(), covariance.copy()
         single = rows.y_ndim == 1
         for block in _blocks(rows):
             y = np.ascontiguousarray(block.y.reshape(len(block.y), -1), dtype=float)
