@@ -120,9 +120,10 @@ class Perceptron(LinearClassifier, Iterative):
         rng = generator(self.random_state)
         remedy = "if no hyperplane separates the classes, use LogisticRegression; or raise max_iter"
         active = np.ones(len(self.coef_), dtype=bool)
-        with Iterations(self, max_iter=self.max_iter, tol=0, rows=rows, remedy=remedy) as loop:
+        options = dict(max_iter=self.max_iter, tol=0, rows=rows, remedy=remedy)
+        with Iterations(self, **options) as loop:
             for _ in loop:
-                mistakes: Any = sum(self._walk(block, active, rng) for block in _blocks(rows))
+                mistakes = sum(self._walk(block, active, rng) for block in _blocks(rows))
                 # a problem without a mistake in a whole pass will never make one again
                 active &= mistakes > 0
                 loop.record(change=mistakes.sum(), mistakes=mistakes.sum())
@@ -155,12 +156,11 @@ class Perceptron(LinearClassifier, Iterative):
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first partial_fit")
         self.coef_, self.intercept_ = self.coef_.copy(), self.intercept_.copy()
-        self.n_updates_: np.ndarray = self.n_updates_.copy()
+        self.n_updates_ = self.n_updates_.copy()
         rng, active = generator(self.random_state), np.ones(len(self.coef_), dtype=bool)
-        mistakes: Any = sum(self._walk(block, active, rng) for block in _blocks(rows))
-        passes: list[float] = [*self.history_["mistakes"], float(mistakes.sum())]
-        self.history_: dict[str, list[float]] = {"mistakes": passes}
-        self.n_iter_, self.converged_ = len(passes), not mistakes.any()
+        mistakes = sum(self._walk(block, active, rng) for block in _blocks(rows))
+        self.history_ = {"mistakes": [*self.history_["mistakes"], float(mistakes.sum())]}
+        self.n_iter_, self.converged_ = len(self.history_["mistakes"]), not mistakes.any()
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -239,7 +239,7 @@ class Perceptron(LinearClassifier, Iterative):
         return mistakes
 
 
-def _blocks(rows: Any) -> Iterator[Block]:
+def _blocks(rows: Rows) -> Iterator[Block]:
     """Rows in memory as one block, so that a shuffled pass mixes all of them; else the batches."""
     if isinstance(rows, ArrayRows):
         return iter([Block(rows.X, rows.y)])
