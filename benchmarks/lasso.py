@@ -26,7 +26,7 @@ def wide(n=2000, p=10_000, nonzero=100, snr=10.0, seed=0, dtype=np.float64):
     return X, y, np.geomspace(largest, largest / 100, 100)
 
 
-def tall(n=200_000, p=200, seed=0):
+def tall(n=20_000, p=200, seed=0):
     rng = np.random.default_rng(seed)
     X = np.asfortranarray(rng.standard_normal((n, p)) + rng.standard_normal((n, 1)))
     return X, X[:, :20].sum(axis=1) + rng.standard_normal(n) + 3
@@ -127,7 +127,7 @@ def workloads() -> Iterator[Workload]:
         repeats=3,
     )
     yield Workload(
-        "lasso, 2e5 x 200, correlated",
+        "lasso, 20000 x 200, correlated",
         "Lasso",
         tall,
         {

@@ -8,11 +8,11 @@ from panlearn.core.sources import ArrayRows
 from panlearn.linear._coordinate_descent import (
     Penalty,
     _line_minimum,
-    descend,
     improve,
     newton_direction,
 )
-from panlearn.linear._design import DenseDesign, Gram, SparseDesign, Workers, centre
+from panlearn.linear._design import DenseDesign, SparseDesign, Workers, WorkingSet, centre
+from panlearn.linear._quadratic import GramQuadratic, SparseQuadratic
 
 
 def descend_reference(gram, xy, l1, l2, positive, coef):
@@ -27,24 +27,39 @@ def descend_reference(gram, xy, l1, l2, positive, coef):
     return coef
 
 
-@pytest.fixture
-def quadratic(rng):
-    Z, y = rng.standard_normal((50, 20)), rng.standard_normal(50)
-    Z[:, 3] = 0
-    return Z.T @ Z, Z.T @ y, 0.3 * rng.standard_normal(20)
+def sparse_columns(rng, dtype):
+    X = (rng.standard_normal((50, 20)) * (rng.random((50, 20)) < 0.4)).astype(dtype)
+    X[:, 3] = 0
+    return X
 
 
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 2.0])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_descend(quadratic, positive, l2, dtype):
-    gram, xy, start = (a.astype(dtype) for a in quadratic)
-    coef, gradient = start.copy(), xy - gram @ start - dtype(l2) * start
-    descend(gram, dtype(3), dtype(l2), positive, coef, gradient)
-    expected = descend_reference(gram, xy, 3, l2, positive, start)
+@pytest.mark.parametrize("kind", ["gram", "sparse"])
+def test_an_epoch(rng, kind, positive, l2, dtype):
+    """Both kernels, on columns less their weighted means."""
+    X = sparse_columns(rng, dtype)
+    root = np.sqrt(rng.uniform(0.5, 2, 50)).astype(dtype)
+    mean = np.average(X, axis=0, weights=root**2).astype(dtype)
+    Z = root[:, None] * (X - mean)
+    quadratic = GramQuadratic(Z.T @ Z)
+    if kind == "sparse":
+        scaled = sparse.csc_array(root[:, None] * X)
+        quadratic = SparseQuadratic(scaled, mean, float(root @ root))
+    xy, start = Z.T @ rng.standard_normal(50).astype(dtype), rng.standard_normal(20).astype(dtype)
     rounding = 1e3 * np.finfo(dtype).eps
-    np.testing.assert_allclose(coef, expected, atol=rounding)
-    np.testing.assert_allclose(gradient, xy - gram @ coef - l2 * coef, atol=100 * rounding)
+    np.testing.assert_allclose(quadratic.product(start), Z.T @ Z @ start, atol=100 * rounding)
+    np.testing.assert_allclose(quadratic.diagonal, np.diag(Z.T @ Z), atol=100 * rounding)
+    active = np.array([1, 4, 17])
+    np.testing.assert_allclose(
+        quadratic.face(active), Z[:, active].T @ Z[:, active], atol=100 * rounding
+    )
+    coef, gradient = start.copy(), xy - Z.T @ Z @ start - dtype(l2) * start
+    quadratic.descend(dtype(3), dtype(l2), positive, coef, gradient)
+    expected = descend_reference(Z.T @ Z, xy, 3, l2, positive, start)
+    np.testing.assert_allclose(coef, expected, atol=10 * rounding)
+    np.testing.assert_allclose(gradient, xy - Z.T @ Z @ coef - l2 * coef, atol=100 * rounding)
     assert coef.dtype == dtype
 
 
@@ -54,7 +69,7 @@ def test_newton_direction(rng, size):
     Z = rng.standard_normal((2 * size, size))
     gram, gradient = Z.T @ Z, rng.standard_normal(size)
     support = rng.random(size) < 0.9
-    direction = newton_direction(gram, 0.5, support, gradient)
+    direction = newton_direction(GramQuadratic(gram), 0.5, support, gradient)
     residual = np.where(support, gradient - gram @ direction - 0.5 * direction, 0)
     assert not direction[~support].any()
     assert np.linalg.norm(residual) < (1e-9 if size == 30 else 0.6) * np.linalg.norm(gradient)
@@ -63,7 +78,7 @@ def test_newton_direction(rng, size):
 def test_newton_direction_of_dependent_columns(rng):
     z = rng.standard_normal((40, 1))
     gram = (z * np.ones(3)).T @ (z * np.ones(3))
-    direction = newton_direction(gram, 0.0, np.ones(3, dtype=bool), np.ones(3))
+    direction = newton_direction(GramQuadratic(gram), 0.0, np.ones(3, dtype=bool), np.ones(3))
     assert np.isfinite(direction).all()
     np.testing.assert_allclose(gram @ direction, np.ones(3))
 
@@ -95,7 +110,7 @@ def test_each_iteration_lowers_the_objective(rng):
     for _ in range(20):
         residual = y - Z @ coef
         values.append(residual @ residual / 2 + 4 * np.abs(coef).sum() + coef @ coef / 2)
-        improve(gram, xy, penalty, coef, gradient)
+        improve(GramQuadratic(gram), xy, penalty, coef, gradient)
     assert (np.diff(values) <= 1e-12).all()
     assert penalty.gap(coef, Z.T @ residual, residual @ y, residual @ residual) < 1e-10
 
@@ -116,7 +131,7 @@ def test_the_gap_is_a_bound(rng, l2, positive):
 
     best, gradient = np.zeros(8), Z.T @ y
     for _ in range(100):
-        improve(Z.T @ Z, Z.T @ y, penalty, best, gradient)
+        improve(GramQuadratic(Z.T @ Z), Z.T @ y, penalty, best, gradient)
     assert gap(best) < 1e-12
     for _ in range(20):
         b = rng.standard_normal(8)
@@ -136,19 +151,18 @@ def test_designs(rng, kind):
         else:
             X = np.asfortranarray(X) if kind == "fortran" else X
             design = DenseDesign(X, np.sqrt(weight), mean, workers)
-        v, gram = rng.standard_normal(30), Gram(design)
+        v, chosen = rng.standard_normal(30), WorkingSet(design)
         np.testing.assert_allclose(design.correlations(v), Z.T @ v, atol=1e-10)
         for features in ([5, 3], [5, 60], list(range(90, 130)), []):
-            gram.add(features)
-            T = Z[:, gram.features]
-            np.testing.assert_allclose(gram.matrix, T.T @ T, atol=1e-10)
-            b = rng.standard_normal(len(gram))
+            chosen.add(features)
+            T, b = Z[:, chosen.features], rng.standard_normal(len(chosen))
+            np.testing.assert_allclose(chosen.quadratic.product(b), T.T @ T @ b, atol=1e-10)
             np.testing.assert_allclose(design.fitted(b), T @ b, atol=1e-10)
-        assert sorted(gram.features) == [3, 5, 60, *range(90, 130)]
-        gram.add(range(400))  # more than half: all are taken
-        assert gram.complete
-        T = Z[:, gram.features]
-        np.testing.assert_allclose(gram.matrix, T.T @ T, atol=1e-10)
+        assert sorted(chosen.features) == [3, 5, 60, *range(90, 130)]
+        chosen.add(range(400))  # more than half: all are taken
+        assert chosen.complete == (kind != "sparse")
+        T, b = Z[:, chosen.features], rng.standard_normal(len(chosen))
+        np.testing.assert_allclose(chosen.quadratic.product(b), T.T @ T @ b, atol=1e-9)
 
 
 @pytest.mark.parametrize("p", [5, 300])

@@ -1,12 +1,13 @@
-r"""Elastic nets by coordinate descent and Newton steps on the Gram matrix of a working set.
+r"""Elastic nets by coordinate descent and Newton steps on a working set of features.
 
 .. math:: \min_b \tfrac12 \|y - Zb\|^2 + \lambda_1 \|b\|_1 + \tfrac12 \lambda_2 \|b\|^2
 
 One iteration is an inexact Newton step on the present support and signs, which a badly
-conditioned Gram matrix does not slow down, and an epoch of coordinate descent, which corrects the
-support and the signs. Both work on the Gram matrix of the features that matter, kept and grown
-along a path, so that their cost does not depend on the number of rows; one product with all of Zᵀ
-then certifies the result by its duality gap or names the features that are missing.
+conditioned Z does not slow down, and an epoch of coordinate descent, which corrects the support
+and the signs. Both work on the quadratic form Q = ZᵀZ of the features that matter, kept and grown
+along a path; for dense features it is a Gram matrix, so that their cost does not depend on the
+number of rows. One product with all of Zᵀ then certifies the result by its duality gap or names
+the features that are missing.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.linalg import get_lapack_funcs
 
 from panlearn.linear._design import Problem
+from panlearn.linear._quadratic import Quadratic
 
 _FORCING = 0.3  # accuracy of an inexact Newton step: more is undone by the next change of support
 _INNER_TOLERANCE = 0.3  # share of the tolerance for the working set; the rest is for what it omits
+_DIRECT = 256  # size of a system that is factorised at once
 _PATIENCE = 3  # iterations without progress
 _MIN_GROWTH = 100  # features
 
@@ -59,66 +61,45 @@ class Penalty:
         return max(primal - dual, 0.0)
 
 
-@njit(cache=True, nogil=True)
-def descend(gram, l1, l2, positive, coef, gradient) -> None:  # noqa: ANN001
-    """One epoch of coordinate descent in place; gradient = Zᵀy − (gram + l2 I) coef."""
-    for j in range(coef.size):
-        old = coef[j]
-        curvature = gram[j, j] + l2
-        pull = gradient[j] + curvature * old
-        new = old * 0
-        if curvature > 0:
-            if pull > l1:
-                new = (pull - l1) / curvature
-            elif pull < -l1 and not positive:
-                new = (pull + l1) / curvature
-        if new != old:
-            coef[j] = new
-            step = new - old
-            row = gram[j]
-            for i in range(coef.size):
-                gradient[i] -= step * row[i]
-            gradient[j] -= step * l2
-
-
 def newton_direction(
-    gram: np.ndarray, l2: float, support: np.ndarray, gradient: np.ndarray
+    quadratic: Quadratic, l2: float, support: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Solve (gram + l2 I) d = gradient on the support, by conjugate gradients or Cholesky.
+    """Solve (Q + l2 I) d = gradient on the support, by conjugate gradients or Cholesky.
 
     A large system is solved no better than the next change of support deserves, unless so slowly
-    that a factorisation, which takes about the time of size / 10 products, is cheaper.
+    that a factorisation is cheaper.
     """
     size = np.count_nonzero(support)
-    if size > 256:
-        direction, accurate = _conjugate_gradients(gram, l2, support, gradient, 20 + size // 10)
+    if size > _DIRECT:
+        budget = 20 + quadratic.products_per_factor(size)
+        direction, accurate = _conjugate_gradients(quadratic, l2, support, gradient, budget)
         if accurate:
             return direction
     active = np.flatnonzero(support)
-    face = np.asfortranarray(gram[np.ix_(active, active)])
+    face = quadratic.face(active)
     face[np.diag_indices(size)] += l2
     (posv,) = get_lapack_funcs(("posv",), (face,))
     _, solution, info = posv(face, gradient[active], lower=True, overwrite_a=True)
     if info != 0 or not np.all(np.isfinite(solution)):  # dependent columns
-        return _conjugate_gradients(gram, l2, support, gradient, 20 + size)[0]
+        return _conjugate_gradients(quadratic, l2, support, gradient, 20 + size)[0]
     direction = np.zeros_like(gradient)
     direction[active] = solution
     return direction
 
 
 def _conjugate_gradients(
-    gram: np.ndarray, l2: float, support: np.ndarray, gradient: np.ndarray, max_iter: int
+    quadratic: Quadratic, l2: float, support: np.ndarray, gradient: np.ndarray, max_iter: int
 ) -> tuple[np.ndarray, bool]:
     """Conjugate gradients on the support, scaled by the diagonal; and whether they sufficed."""
     scale = np.zeros_like(gradient)
-    scale[support] = 1 / (gram.diagonal()[support] + l2)
+    scale[support] = 1 / (quadratic.diagonal[support] + l2)
     x = np.zeros_like(gradient)
     r = gradient * support
     z = scale * r
     p = z.copy()
     rz = first = r @ z
     for _ in range(max_iter):
-        q = gram @ p
+        q = quadratic.product(p)
         q += l2 * p
         q *= support
         curvature = p @ q
@@ -137,17 +118,17 @@ def _conjugate_gradients(
 
 
 def improve(
-    gram: np.ndarray, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
+    quadratic: Quadratic, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
 ) -> None:
     """One iteration in place: Newton steps on the face of coef, then an epoch of descent."""
-    while _newton_step(gram, xy, penalty, coef, gradient):
+    while _newton_step(quadratic, xy, penalty, coef, gradient):
         pass
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
-    descend(gram, l1, l2, penalty.positive, coef, gradient)
+    quadratic.descend(l1, l2, penalty.positive, coef, gradient)
 
 
 def _newton_step(
-    gram: np.ndarray, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
+    quadratic: Quadratic, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
 ) -> bool:
     """Step to the minimum on the face of coef, in place; return whether to go on from there.
 
@@ -160,16 +141,16 @@ def _newton_step(
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
     signs = np.sign(coef)
     slope = gradient - l1 * signs
-    direction = newton_direction(gram, l2, coef != 0, slope)
+    direction = newton_direction(quadratic, l2, coef != 0, slope)
     whole = coef + direction
     crossed = whole * signs < 0
     whole[crossed] = 0
-    whole_gradient = xy - gram @ whole - l2 * whole
+    whole_gradient = xy - quadratic.product(whole) - l2 * whole
     value = _objective(xy, whole, whole_gradient, penalty)
     now = _objective(xy, coef, gradient, penalty)
     eps = np.finfo(coef.dtype).eps
     if crossed.any():
-        turned = gram @ direction + l2 * direction
+        turned = quadratic.product(direction) + l2 * direction
         step = _line_minimum(coef, direction, slope @ direction, direction @ turned, penalty)
         part = coef + step * direction
         part[np.abs(part) <= 4 * eps * np.abs(coef)] = 0
@@ -205,7 +186,7 @@ def _line_minimum(
 
 
 def _objective(xy: np.ndarray, coef: np.ndarray, gradient: np.ndarray, penalty: Penalty) -> float:
-    """The objective less ‖y‖²/2, since (gram + l2 I) coef = xy − gradient."""
+    """The objective less ‖y‖²/2, since (Q + l2 I) coef = xy − gradient."""
     return -(_dot(xy, coef) + _dot(gradient, coef)) / 2 + penalty.l1 * _l1_norm(coef)
 
 
@@ -232,7 +213,7 @@ class ElasticNetSolver:
     """
 
     def __init__(self, problem: Problem, target: int = 0, start: np.ndarray | None = None) -> None:
-        self._gram = gram = problem.gram
+        self._set = problem.working_set
         self._y = None if problem.targets is None else problem.targets[target]
         self._xy = self._correlations = problem.xy[target]
         self._ry = self._rr = self.yy = float(problem.yy[target])
@@ -240,7 +221,7 @@ class ElasticNetSolver:
         self.gap, self.objective = np.inf, self.yy / 2
         if start is not None and start.any():
             self.coef[:] = start
-            gram.add(np.flatnonzero(start))
+            self._set.add(np.flatnonzero(start))
             self._correlate()
 
     def strongest(self, penalty: Penalty) -> float:
@@ -256,15 +237,15 @@ class ElasticNetSolver:
             return
         # the strong rule: correlations mostly change by less than the strength does
         self._grow(penalty, 2 * penalty.l1 - self.strongest(penalty))
-        inside = self._gram.features[:0]
+        inside = self._set.features[:0]
         while True:
-            if len(inside) < len(self._gram) or len(inside) == 0:
-                inside, matrix = self._gram.features, self._gram.matrix
+            if len(inside) < len(self._set) or len(inside) == 0:
+                inside, quadratic = self._set.features, self._set.quadratic
                 coef, xy = self.coef[inside], self._xy[inside]
-                gradient = xy - matrix @ coef - coef.dtype.type(penalty.l2) * coef
+                gradient = xy - quadratic.product(coef) - coef.dtype.type(penalty.l2) * coef
                 self.objective, best, idle = np.inf, np.inf, 0
             before = self.objective
-            improve(matrix, xy, penalty, coef, gradient)
+            improve(quadratic, xy, penalty, coef, gradient)
             self.coef[inside] = coef
             self.objective = self.yy / 2 + _objective(xy, coef, gradient, penalty)
             ry = self.yy - _dot(xy, coef)
@@ -286,17 +267,17 @@ class ElasticNetSolver:
 
     def _correlate(self) -> None:
         """Set Zᵀr, rᵀy and ‖r‖² for the present coefficients."""
-        gram = self._gram
-        coef = self.coef[gram.features]
-        if gram.complete:
+        features, design = self._set.features, self._set.design
+        coef = self.coef[features]
+        if self._set.complete:
             self._correlations = np.empty_like(self._xy)
-            inner = self._xy[gram.features] - gram.matrix @ coef
-            self._correlations[gram.features] = inner
+            inner = self._xy[features] - self._set.quadratic.product(coef)
+            self._correlations[features] = inner
             self._ry = self.yy - _dot(self._xy, self.coef)
             self._rr = self._ry - _dot(inner, coef)
         else:
-            residual = self._y - gram.design.fitted(coef)
-            self._correlations = gram.design.correlations(residual)
+            residual = self._y - design.fitted(coef)
+            self._correlations = design.correlations(residual)
             self._ry, self._rr = _dot(residual, self._y), _dot(residual, residual)
 
     def _certify(self, penalty: Penalty) -> None:
@@ -306,10 +287,10 @@ class ElasticNetSolver:
     def _grow(self, penalty: Penalty, threshold: float) -> bool:
         """Take in the features outside that pull most and more than the threshold, if any."""
         pull = penalty.pull(self._correlations)
-        candidates = np.flatnonzero((pull > threshold) & ~self._gram.inside)
+        candidates = np.flatnonzero((pull > threshold) & ~self._set.inside)
         most = max(_MIN_GROWTH, 2 * np.count_nonzero(self.coef))
         if len(candidates) > most:
             order = np.argpartition(-pull[candidates], most)[:most]
             candidates = candidates[np.sort(order)]
-        self._gram.add(candidates)
+        self._set.add(candidates)
         return len(candidates) > 0

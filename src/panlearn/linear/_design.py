@@ -2,9 +2,10 @@ r"""Design matrices seen through their weighted, centred columns, without a cent
 
 With weights :math:`w` and weighted column means :math:`\bar x`, the rows
 :math:`\sqrt{w_i}\,(x_i - \bar x)` form the matrix :math:`Z` of an intercept-free problem. A design
-gives what a working-set solver needs of it: :math:`Z^\top v` for all columns, the columns that
-were taken so far, and blocks of :math:`Z^\top Z`. Dense columns are centred as they are taken, so
-that an offset costs no digits; sparse ones stay sparse.
+gives what a working-set solver needs of it: :math:`Z^\top v` for all columns, and the quadratic
+form :math:`Z_T^\top Z_T` of the columns T that were taken so far. Dense columns are centred as they
+are taken, so that an offset costs no digits, and their quadratic is a Gram matrix that grows;
+sparse ones stay sparse, and their quadratic is two products.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from panlearn.core.map_reduce import _one_blas_thread, map_reduce, n_threads
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.linear._least_squares import moments_of
+from panlearn.linear._quadratic import GramQuadratic, Quadratic, SparseQuadratic
 
 _BLOCK = 1 << 22  # entries of a row block: large enough for BLAS, small beside X
 _RESERVE = 4000  # columns to reserve at once; pages that are not written cost nothing
@@ -70,43 +72,62 @@ class DenseDesign:
         self._product = workers.product
         # BLAS would copy a strided X at each product: copy it once instead
         contiguous = X.flags.f_contiguous or X.flags.c_contiguous
-        self.X = X if contiguous else np.asfortranarray(X)
-        self.root_weight, self.mean = root_weight, mean
+        self._X = X if contiguous else np.asfortranarray(X)
+        self._root_weight, self._mean = root_weight, mean
         self.shape, self.dtype = X.shape, X.dtype
-        self._columns = np.empty((X.shape[0], 0), dtype=X.dtype, order="F")
         self._taken = 0
+        self._columns = np.empty((X.shape[0], 0), dtype=X.dtype, order="F")
+        self._gram = np.empty((0, 0), dtype=X.dtype)
+
+    def wants_all(self, count: int) -> bool:
+        """Whether the Gram matrix of all columns is the cheaper one."""
+        return 2 * count > self.shape[1]
 
     def correlations(self, v: np.ndarray) -> np.ndarray:
         """All of Zᵀv."""
-        v = self.root_weight * v
-        return self._product(self.X.T, v) - self.mean * v.sum()
+        v = self._root_weight * v
+        return self._product(self._X.T, v) - self._mean * v.sum()
 
-    def take(self, features: np.ndarray) -> np.ndarray:
-        """Append columns to the taken ones T and return Z_Tᵀ Z_features."""
+    def take(self, features: np.ndarray) -> GramQuadratic:
+        """Append columns to those taken and return their quadratic."""
         start, stop = self._taken, self._taken + len(features)
-        if stop > self._columns.shape[1]:
-            grown = np.empty((self.shape[0], _capacity(stop, self.shape)), self.dtype, order="F")
-            grown[:, :start] = self._columns[:, :start]
-            self._columns = grown
+        self._reserve(stop)
         new = self._columns[:, start:stop]
-        np.subtract(self.X[:, features], self.mean[features], out=new)
-        new *= self.root_weight[:, None]
+        np.subtract(self._X[:, features], self._mean[features], out=new)
+        new *= self._root_weight[:, None]
+        block = self._product(self._columns[:, :stop].T, new)
+        self._gram[:stop, start:stop] = block
+        self._gram[start:stop, :start] = block[:start].T
         self._taken = stop
-        return self._product(self._columns[:, :stop].T, new)
+        return GramQuadratic(self._gram[:stop, :stop])
+
+    def _reserve(self, needed: int) -> None:
+        """Make room: at first for what a lasso mostly needs, then for twice what is needed."""
+        if needed <= len(self._gram):
+            return
+        n, p = self.shape
+        room = min(p // 2, max(2 * needed, min(2 * n, _RESERVE)))
+        require_memory((room, room), "the Gram matrix", _REMEDY, self.dtype.itemsize)
+        columns, gram = self._columns[:, : self._taken], self._gram[: self._taken, : self._taken]
+        self._columns = np.empty((n, room), dtype=self.dtype, order="F")
+        self._columns[:, : self._taken] = columns
+        self._gram = np.empty((room, room), dtype=self.dtype)
+        self._gram[: self._taken, : self._taken] = gram
 
     def fitted(self, coef: np.ndarray) -> np.ndarray:
-        """Z_T coef for coefficients of the taken columns."""
+        """Z_T coef for coefficients of the columns taken."""
         return self._product(self._columns[:, : self._taken], coef)
 
     def gram(self) -> np.ndarray:
-        """All of ZᵀZ, by blocks of rows; forgets the taken columns."""
-        self._columns, self._taken = self._columns[:, :0], 0
+        """All of ZᵀZ, by blocks of rows; forgets the columns taken."""
+        self._columns, self._gram, self._taken = self._columns[:, :0], self._gram[:0, :0], 0
         n, p = self.shape
+        require_memory((p, p), "the Gram matrix", _REMEDY, self.dtype.itemsize)
         total = np.zeros((p, p), dtype=self.dtype)
         step = max(_BLOCK // p, 1)
         for i in range(0, n, step):
             rows = slice(i, i + step)
-            block = (self.X[rows] - self.mean) * self.root_weight[rows, None]
+            block = (self._X[rows] - self._mean) * self._root_weight[rows, None]
             total += self._product(block.T, block)
         return total
 
@@ -116,31 +137,30 @@ class SparseDesign:
 
     def __init__(self, X: sparse.csc_array, root_weight: np.ndarray, mean: np.ndarray) -> None:
         unweighted = bool(np.all(root_weight == 1))
-        self.X = X if unweighted else sparse.csc_array(sparse.diags_array(root_weight) @ X)
-        self.root_weight, self.mean = root_weight, mean
+        self._X = X if unweighted else sparse.csc_array(sparse.diags_array(root_weight) @ X)
+        self._root_weight, self._mean = root_weight, mean
         self.shape, self.dtype = X.shape, X.dtype
-        self._columns: sparse.csc_array = self.X[:, :0]
-        self._mean = mean[:0]
-        self._total = root_weight @ root_weight
+        self._taken = np.empty(0, dtype=np.intp)
+        self._columns = self._X[:, :0]
+
+    def wants_all(self, count: int) -> bool:
+        """Never: no Gram matrix is formed."""
+        return False
 
     def correlations(self, v: np.ndarray) -> np.ndarray:
         """All of Zᵀv."""
-        return self.X.T @ v - self.mean * (self.root_weight @ v)
+        return self._X.T @ v - self._mean * (self._root_weight @ v)
 
-    def take(self, features: np.ndarray) -> np.ndarray:
-        """Append columns to the taken ones T and return Z_Tᵀ Z_features."""
-        new, mean = self.X[:, features], self.mean[features]
-        self._columns = sparse.hstack([self._columns, new], format="csc")
-        self._mean = np.concatenate([self._mean, mean])
-        return (self._columns.T @ new).toarray() - self._total * np.outer(self._mean, mean)
+    def take(self, features: np.ndarray) -> SparseQuadratic:
+        """Append columns to those taken and return their quadratic."""
+        self._columns = sparse.hstack([self._columns, self._X[:, features]], format="csc")
+        self._taken = np.concatenate([self._taken, features])
+        total = self._root_weight @ self._root_weight
+        return SparseQuadratic(self._columns, self._mean[self._taken], total)
 
     def fitted(self, coef: np.ndarray) -> np.ndarray:
-        """Z_T coef for coefficients of the taken columns."""
-        return self._columns @ coef - self.root_weight * (self._mean @ coef)
-
-    def gram(self) -> np.ndarray:
-        """All of ZᵀZ."""
-        return (self.X.T @ self.X).toarray() - self._total * np.outer(self.mean, self.mean)
+        """Z_T coef for coefficients of the columns taken."""
+        return self._columns @ coef - self._root_weight * (self._mean[self._taken] @ coef)
 
 
 class MomentDesign:
@@ -148,7 +168,11 @@ class MomentDesign:
 
     def __init__(self, second: np.ndarray) -> None:
         self._second = second
-        self.shape, self.dtype = (len(second), len(second)), second.dtype
+        self.shape, self.dtype = second.shape, second.dtype
+
+    def wants_all(self, count: int) -> bool:
+        """There is no other way."""
+        return True
 
     def gram(self) -> np.ndarray:
         """All of ZᵀZ."""
@@ -158,70 +182,44 @@ class MomentDesign:
 Design = DenseDesign | SparseDesign | MomentDesign
 
 
-def _capacity(needed: int, shape: tuple[int, int]) -> int:
-    """Room for growth: what a lasso mostly needs at first, then twice what is needed."""
-    n, p = shape
-    return min(p // 2, max(2 * needed, min(2 * n, _RESERVE)))
+class WorkingSet:
+    """A growing list of features and the quadratic form of their columns.
 
-
-class Gram:
-    """The Gram matrix of a growing list of features, symmetric, in a buffer that doubles.
-
-    Once most features are wanted, all are taken at once by blocks of rows, and X is not needed
-    again: correlations then follow from the Gram matrix.
+    Once most features of a dense X are wanted, all are taken, and X is not needed again:
+    correlations then follow from the Gram matrix.
     """
 
     def __init__(self, design: Design) -> None:
         self.design = design
         self.features = np.empty(0, dtype=np.intp)
         self.inside = np.zeros(design.shape[1], dtype=bool)
-        self._buffer = np.empty((0, 0), dtype=design.dtype)
+        self.quadratic: Quadratic = GramQuadratic(np.empty((0, 0), dtype=design.dtype))
+        self.complete = False  # whether the Gram matrix of all features is known
 
     def __len__(self) -> int:
         return len(self.features)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every feature is inside."""
-        return len(self) == len(self.inside)
-
-    @property
-    def matrix(self) -> np.ndarray:
-        """The Gram matrix of the features inside, a view."""
-        return self._buffer[: len(self), : len(self)]
 
     def add(self, features: np.ndarray | Sequence[int]) -> None:
         """Take features in, leaving out those that are inside already."""
         features = np.asarray(features, dtype=np.intp)
         features = features[~self.inside[features]]
-        p = len(self.inside)
         if len(features) == 0:
             return
-        start, stop = len(self), len(self) + len(features)
-        if 2 * stop > p or p <= _FEW_FEATURES:
-            require_memory((p, p), "the Gram matrix", _REMEDY, self._buffer.itemsize)
+        if self.design.wants_all(len(self) + len(features)):
             self.features = np.concatenate([self.features, np.flatnonzero(~self.inside)])
-            self._buffer = self.design.gram()[np.ix_(self.features, self.features)]
-            self.inside[:] = True
-            return
-        if stop > len(self._buffer):
-            capacity = _capacity(stop, self.design.shape)
-            require_memory((capacity, capacity), "the Gram matrix", _REMEDY, self._buffer.itemsize)
-            grown = np.empty((capacity, capacity), dtype=self._buffer.dtype)
-            grown[:start, :start] = self.matrix
-            self._buffer = grown
-        block = self.design.take(features)
-        self._buffer[:stop, start:stop] = block
-        self._buffer[start:stop, :start] = block[:start].T
-        self.features = np.concatenate([self.features, features])
-        self.inside[features] = True
+            gram = self.design.gram()[np.ix_(self.features, self.features)]
+            self.quadratic, self.complete = GramQuadratic(gram), True
+        else:
+            self.features = np.concatenate([self.features, features])
+            self.quadratic = self.design.take(features)
+        self.inside[self.features] = True
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Least squares without an intercept: Z by its Gram matrix, and the targets, one a row."""
+    """Least squares without an intercept: Z by a working set, and the targets, one a row."""
 
-    gram: Gram
+    working_set: WorkingSet
     targets: np.ndarray | None  # (t, n), None where the rows are known by their moments
     xy: np.ndarray  # (t, p): Zᵀy
     yy: np.ndarray  # (t,): ‖y‖²
@@ -258,7 +256,7 @@ def centre(rows: Rows, workers: Workers, *, fit_intercept: bool) -> Problem:
         yy = np.square(targets, dtype=float).sum(axis=1)
     if not (np.isfinite(xy).all() and np.isfinite(yy).all()):
         raise ValueError("the products of X and y overflow; rescale them")
-    return Problem(Gram(design), targets, xy, yy, total, x_mean, y_mean)
+    return Problem(WorkingSet(design), targets, xy, yy, total, x_mean, y_mean)
 
 
 def _from_moments(rows: Rows, fit_intercept: bool) -> Problem:
@@ -268,7 +266,7 @@ def _from_moments(rows: Rows, fit_intercept: bool) -> Problem:
     second, mean = moments.scatter, moments.mean
     if not fit_intercept:
         second, mean = moments.raw, np.zeros_like(mean)
-    gram = Gram(MomentDesign(second[:p, :p]))
-    gram.add(range(p))
+    working_set = WorkingSet(MomentDesign(second[:p, :p]))
+    working_set.add(range(p))
     yy = np.diag(second)[p:]
-    return Problem(gram, None, second[p:, :p], yy, moments.weight, mean[:p], mean[p:])
+    return Problem(working_set, None, second[p:, :p], yy, moments.weight, mean[:p], mean[p:])
