@@ -48,8 +48,10 @@ def data(seed: int, n: int = 80, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 @claim("A49")
 def zero_one_and_asymmetric_loss() -> Iterator[Evidence]:
-    """The 0-1 loss counts wrong signs, 1[y != sign f]; the asymmetric loss weighs a false positive
-    by c_FP and a false negative by c_FN. A score of exactly 0 counts as the negative class here.
+    """The 0-1 loss counts wrong signs, 1[y != sign f].
+
+    The asymmetric loss weighs a false positive by c_FP and a false negative by c_FN. A score of
+    exactly 0 counts as the negative class here.
     """
     model = LogisticRegression(fit_intercept=False).fit([[-1.0], [1.0]], [-1, 1])
     y, x = np.array([1, 1, 1, -1, -1, -1]), np.array([[2.0], [-2.0], [0.0], [2.0], [-2.0], [0.0]])
@@ -62,9 +64,10 @@ def zero_one_and_asymmetric_loss() -> Iterator[Evidence]:
 
 @claim("A50")
 def margin_losses_are_convex() -> Iterator[Evidence]:
-    """The exponential loss exp(-m) and the logistic loss log(1 + exp(-m)) are decreasing, convex
-    and differentiable functions of the margin m = y f; the logistic loss does not overflow at
-    m = -1e4.
+    """The exponential and the logistic loss decrease with the margin and are convex.
+
+    exp(-m) and log(1 + exp(-m)) are differentiable functions of the margin m = y f; the
+    logistic loss does not overflow at m = -1e4.
     """
     grid = np.linspace(-20, 20, 401)
     yield at_most("largest slope, logistic", log_slope(grid).max(), 0.0)
@@ -79,8 +82,10 @@ def margin_losses_are_convex() -> Iterator[Evidence]:
 
 @claim("A51")
 def surrogates_bound_the_mistakes() -> Iterator[Evidence]:
-    """exp(-m) and log2(1 + exp(-m)) are never below the 0-1 loss 1[m <= 0]. With the natural
-    logarithm, as the text has it, the logistic loss is not a bound: at m = 0 it is 0.693 < 1.
+    """exp(-m) and log2(1 + exp(-m)) are never below the 0-1 loss 1[m <= 0].
+
+    With the natural logarithm, as the text has it, the logistic loss is not a bound: at m = 0
+    it is 0.693 < 1.
     """
     grid = np.linspace(-20, 20, 4001)
     mistakes = (grid <= 0).astype(float)
@@ -94,9 +99,10 @@ def surrogates_bound_the_mistakes() -> Iterator[Evidence]:
 
 @claim("A52")
 def gradients_of_margin_losses() -> Iterator[Evidence]:
-    """The slope of the logistic loss is at most 1 in size, so that one wrong row cannot dominate;
-    that of the exponential loss is exp(-m), which explodes. The linear loss -m is unbounded below.
-    The text's list of properties (zero when correct, and so on) holds for none of the three.
+    """The slope of the logistic loss is at most 1 in size; that of exp(-m) explodes.
+
+    So one wrong row cannot dominate a logistic fit. The linear loss -m is unbounded below. The
+    text's list of properties (zero when correct, and so on) holds for none of the three.
     """
     grid = np.linspace(-50, 50, 1001)
     yield at_most("largest slope, logistic", np.abs(log_slope(grid)).max(), 1.0)
@@ -108,9 +114,11 @@ def gradients_of_margin_losses() -> Iterator[Evidence]:
 
 @claim("A53")
 def cross_entropy() -> Iterator[Evidence]:
-    """Cross entropy is -log softmax(f)_y = logsumexp(f) - f_y with y the true class (the text has
-    another index there and the logarithm of the numerator alone); its gradient is softmax(f) minus
-    the one-hot vector of y, and a constant added to all scores changes nothing.
+    """Cross entropy is -log softmax(f)_y = logsumexp(f) - f_y with y the true class.
+
+    Its gradient is softmax(f) minus the one-hot vector of y, and a constant added to all scores
+    changes nothing. The text has another index in the numerator, and the logarithm of the
+    numerator alone.
     """
     f, identity = np.array([0.3, -1.2, 2.0]), np.eye(1)
 
@@ -131,8 +139,9 @@ def cross_entropy() -> Iterator[Evidence]:
 
 @claim("A54")
 def sigmoid_identities() -> Iterator[Evidence]:
-    """sigma(-z) = 1 - sigma(z), sigma' = sigma (1 - sigma), tanh z = 2 sigma(2z) - 1, and the
-    softmax of two scores is the sigmoid of their difference.
+    """sigma(-z) = 1 - sigma(z), sigma' = sigma (1 - sigma), tanh z = 2 sigma(2z) - 1.
+
+    The softmax of two scores is the sigmoid of their difference.
     """
     z = np.linspace(-20, 20, 401)
     yield equal("sigma(-z)", sigmoid(-z), 1 - sigmoid(z), 1e-12)
@@ -146,10 +155,11 @@ def sigmoid_identities() -> Iterator[Evidence]:
 
 @claim("A55")
 def logistic_regression_is_maximum_likelihood() -> Iterator[Evidence]:
-    """Logistic regression is maximum likelihood for p(y | x) = sigma(y w^T x): it minimises
-    sum log(1 + exp(-y w^T x)). With labels 0 and 1 the same loss is the mean of -[y log s +
-    (1 - y) log(1 - s)] (the text has a fragment of a derivative there) and its gradient is
-    X^T (sigma(X w) - y) / n, which vanishes at the fit.
+    """Logistic regression is maximum likelihood for p(y | x) = sigma(y w^T x).
+
+    It minimises sum log(1 + exp(-y w^T x)). With labels 0 and 1 the same loss is the mean of
+    -[y log s + (1 - y) log(1 - s)] (the text has a fragment of a derivative there) and its
+    gradient is X^T (sigma(X w) - y) / n, which vanishes at the fit.
     """
     X, y = data(0)
     sign, n = 2 * y - 1, len(y)
@@ -171,10 +181,12 @@ def logistic_regression_is_maximum_likelihood() -> Iterator[Evidence]:
 
 @claim("A56")
 def descent_finds_the_widest_margin() -> Iterator[Evidence]:
-    """On separable data gradient descent on the logistic loss has no minimum to go to: ||w|| grows
-    without bound while w / ||w|| tends to the direction of the widest margin. Plain descent gets
-    there as slowly as log t; with the gradient divided by the loss and a step of 0.5 / sqrt(t) the
-    angle is below one degree after 5,000 steps here. So does the minimiser as the penalty vanishes.
+    """On separable data descent on the logistic loss turns to the widest margin.
+
+    There is no minimum to go to: ||w|| grows without bound while w / ||w|| tends to the
+    direction of the widest margin. Plain descent gets there as slowly as log t; with the
+    gradient divided by the loss and a step of 0.5 / sqrt(t) the angle is below one degree after
+    5,000 steps here. The minimiser goes the same way as the penalty vanishes.
     """
     rng = np.random.default_rng(3)
     # Two rows on the margin, the others at twice the distance or more: were a third row nearly on
@@ -207,7 +219,7 @@ def descent_finds_the_widest_margin() -> Iterator[Evidence]:
     penalised = LogisticRegression(C=1e8, fit_intercept=False).fit(X, y)
     for name, w in (("descent", found.x), ("C = 1e8", penalised.coef_[0])):
         unit = w / np.linalg.norm(w)
-        angle = np.degrees(np.arccos(min(1.0, unit @ widest)))
+        angle = float(np.degrees(np.arccos(min(1.0, unit @ widest))))
         yield at_most(f"angle to the widest margin in degrees, {name}", angle, 1.0)
         yield at_least(f"margin / widest, {name}", (rows @ unit).min() / margins.max(), 0.99)
     norms = np.linalg.norm(found.path, axis=1)
@@ -219,9 +231,10 @@ def descent_finds_the_widest_margin() -> Iterator[Evidence]:
 
 @claim("B45")
 def sigmoid_and_logit() -> Iterator[Evidence]:
-    """sigma(z) = 1 / (1 + exp(-z)) (the text prints its sign otherwise) has the inverse
-    log(p / (1 - p)), satisfies sigma(-z) = 1 - sigma(z) and sigma' = sigma (1 - sigma), and does
-    not overflow at |z| = 1e4.
+    """sigma(z) = 1 / (1 + exp(-z)) has the inverse log(p / (1 - p)).
+
+    It satisfies sigma(-z) = 1 - sigma(z) and sigma' = sigma (1 - sigma), and does not overflow
+    at |z| = 1e4.
     """
     z = np.linspace(-30, 30, 601)
     yield equal("sigma", sigmoid(z), 1 / (1 + np.exp(-z)), 1e-12)
@@ -236,9 +249,11 @@ def sigmoid_and_logit() -> Iterator[Evidence]:
 
 @claim("B46")
 def three_forms_of_the_likelihood() -> Iterator[Evidence]:
-    """The Bernoulli negative log-likelihood of scores s and labels y in {0, 1} is
-    sum log(1 + exp(-s)) + (1 - y) s, which is sum log(1 + exp(-y' s)) with y' = 2y - 1. The text
-    drops a logarithm in the (1 - y) term on the way.
+    """The Bernoulli negative log-likelihood has three equal forms.
+
+    For scores s and labels y in {0, 1} it is sum log(1 + exp(-s)) + (1 - y) s, which is sum
+    log(1 + exp(-y' s)) with y' = 2y - 1. The text drops a logarithm in the (1 - y) term on the
+    way.
     """
     X, y = data(1)
     w = np.array([0.7, -0.2, 1.1])
@@ -283,8 +298,10 @@ def decision_rule() -> Iterator[Evidence]:
 
 @claim("B49")
 def softmax_is_a_distribution() -> Iterator[Evidence]:
-    """Softmax outputs are non-negative and sum to 1, do not change when a constant is added to all
-    scores, and for two classes are the sigmoid of the difference of the scores.
+    """Softmax outputs are non-negative and sum to 1.
+
+    They do not change when a constant is added to all scores, and for two classes are the
+    sigmoid of the difference of the scores.
     """
     rng = np.random.default_rng(4)
     X, y = rng.standard_normal((90, 4)), rng.integers(3, size=90)

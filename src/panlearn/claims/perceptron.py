@@ -53,8 +53,9 @@ def iterates(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @claim("B1")
 def bag_of_words() -> Iterator[Evidence]:
-    """A binary bag of words turns six e-mails over five words into the 6 x 5 table of zeros and
-    ones that the spam example is about: each row marks the words that the e-mail holds.
+    """A binary bag of words turns six e-mails over five words into a 6 x 5 table of 0 and 1.
+
+    Each row marks the words that the e-mail holds: the table that the spam example is about.
     """
     sentences = [" ".join(np.array(WORDS)[row == 1]) for row in EMAILS]
     table = CountVectorizer(vocabulary=WORDS, binary=True).fit_transform(sentences).toarray()
@@ -65,9 +66,10 @@ def bag_of_words() -> Iterator[Evidence]:
 
 @claim("B2")
 def spam_perceptron() -> Iterator[Evidence]:
-    """The spam table is linearly separable: the cyclic perceptron from zero, which counts a score
-    of zero as a mistake, makes 4 updates, ends at w = (0, 2, 0, -1, 1), b = 0, and calls the new
-    e-mail (and, viagra) spam with a score of 2.
+    """The spam table is linearly separable: the perceptron makes 4 updates and stops.
+
+    The cyclic perceptron from zero, which counts a score of zero as a mistake, ends at w = (0,
+    2, 0, -1, 1), b = 0, and calls the new e-mail (and, viagra) spam with a score of 2.
     """
     model = Perceptron().fit(EMAILS, SPAM)
     yield equal("updates", model.n_updates_, [4])
@@ -80,8 +82,9 @@ def spam_perceptron() -> Iterator[Evidence]:
 
 @claim("B4")
 def or_perceptron() -> Iterator[Evidence]:
-    """On the logical OR the cyclic perceptron from zero makes 9 updates and ends at w = (2, 2),
-    b = -1.
+    """On the logical OR the perceptron makes 9 updates and ends at w = (2, 2), b = -1.
+
+    It starts from zero and walks (0, 0), (1, 0), (0, 1), (1, 1) in this order.
     """
     model = Perceptron().fit(CORNERS, OR)
     yield equal("updates", model.n_updates_, [9])
@@ -91,9 +94,9 @@ def or_perceptron() -> Iterator[Evidence]:
 
 @claim("B5")
 def linear_functions_are_inner_products() -> Iterator[Evidence]:
-    """A function on R^d is linear exactly if it is an inner product with the vector of its values
-    on the basis: f(x) = <x, w> with w_j = f(e_j). The score of a classifier without an intercept is
-    one.
+    """A function on R^d is linear exactly if it is f(x) = <x, w> with w_j = f(e_j).
+
+    The score of a classifier without an intercept is one.
     """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 6))
@@ -107,8 +110,9 @@ def linear_functions_are_inner_products() -> Iterator[Evidence]:
 
 @claim("B6")
 def weights_are_normal_to_the_boundary() -> Iterator[Evidence]:
-    """The weight vector is orthogonal to the decision boundary: <w, x - x'> = 0 for any two points
-    x, x' with <w, x> + b = 0.
+    """The weight vector is orthogonal to the decision boundary.
+
+    <w, x - x'> = 0 for any two points x, x' with <w, x> + b = 0.
     """
     rng = np.random.default_rng(1)
     X, y, _ = separable(rng, 40, 3)
@@ -122,8 +126,9 @@ def weights_are_normal_to_the_boundary() -> Iterator[Evidence]:
 
 @claim("B7")
 def an_update_raises_the_score() -> Iterator[Evidence]:
-    """One update on (x, y) raises the signed score y (<w, x> + b) of that row by exactly
-    ||x||^2 + 1, the 1 being the intercept's share.
+    """One update on (x, y) raises y (<w, x> + b) of that row by exactly ||x||^2 + 1.
+
+    The 1 is the intercept's share.
     """
     rng = np.random.default_rng(2)
     X, y = rng.integers(-3, 4, (200, 4)).astype(float), rng.choice([-1, 1], 200)
@@ -142,8 +147,10 @@ def an_update_raises_the_score() -> Iterator[Evidence]:
 
 @claim("B8")
 def intercept_as_a_feature() -> Iterator[Evidence]:
-    """A constant feature of 1 absorbs the intercept: without an intercept on (x, 1) the perceptron
-    goes through the same weights as with one on x.
+    """A constant feature of 1 absorbs the intercept.
+
+    Without an intercept on (x, 1) the perceptron goes through the same weights as with one on
+    x.
     """
     rng = np.random.default_rng(3)
     X, y, _ = separable(rng, 30, 3)
@@ -157,10 +164,11 @@ def intercept_as_a_feature() -> Iterator[Evidence]:
 
 @claim("B9")
 def mistake_bound() -> Iterator[Evidence]:
-    """If a unit vector w* separates the rows with margin gamma > 0, the perceptron from zero makes
-    at most C^2 / gamma^2 updates, C being the largest norm of a row, in whatever order. The text
-    leaves out that w* has unit length; without it gamma could be anything. On the spam table the
-    bound is 15 (4 are made), on OR it is 27 (9 are made).
+    """The perceptron from zero makes at most C^2 / gamma^2 updates, in whatever order.
+
+    Here C is the largest norm of a row and gamma the margin with which a unit vector w*
+    separates the rows. On the spam table the bound is 15 (4 are made), on OR it is 27 (9 are
+    made).
     """
     for name, X, y, squared_margin in (("spam", EMAILS, SPAM, 1 / 3), ("OR", CORNERS, OR, 1 / 9)):
         wide = np.column_stack([X, np.ones(len(X))])
@@ -179,8 +187,9 @@ def mistake_bound() -> Iterator[Evidence]:
 
 @claim("B10")
 def mistake_bound_along_the_way() -> Iterator[Evidence]:
-    """After M updates <w, w*> >= M gamma and ||w||^2 <= M C^2, at every update: the two
-    inequalities that give the bound on the number of mistakes.
+    """After M updates <w, w*> >= M gamma and ||w||^2 <= M C^2, at every update.
+
+    These two inequalities give the bound on the number of mistakes.
     """
     rng = np.random.default_rng(5)
     X, y, _ = separable(rng, 40, 3)
@@ -204,8 +213,9 @@ def mistake_bound_along_the_way() -> Iterator[Evidence]:
 
 @claim("B11")
 def perceptron_is_stochastic_gradient_descent() -> Iterator[Evidence]:
-    """The perceptron is stochastic gradient descent with step 1 on max(-y <w, x>, 0), taking the
-    subgradient -y x where the score is zero.
+    """The perceptron is stochastic gradient descent with step 1 on max(-y <w, x>, 0).
+
+    The subgradient is -y x where the score is zero.
     """
     rng = np.random.default_rng(6)
     X, y = np.round(rng.standard_normal((50, 3)), 2), rng.choice([-1, 1], 50)
@@ -232,8 +242,9 @@ def perceptron_is_stochastic_gradient_descent() -> Iterator[Evidence]:
 
 @claim("B12")
 def xor_is_not_separable() -> Iterator[Evidence]:
-    """No hyperplane separates XOR: the constraints y (<w, x> + b) >= 1 have no solution. Those of
-    OR have.
+    """No hyperplane separates XOR.
+
+    The constraints y (<w, x> + b) >= 1 have no solution; those of OR have.
     """
     wide = np.column_stack([CORNERS, np.ones(4)])
     for name, y, status in (("XOR", XOR, 2), ("OR", OR, 0)):
@@ -243,9 +254,10 @@ def xor_is_not_separable() -> Iterator[Evidence]:
 
 @claim("B13")
 def perceptron_cycles_on_xor() -> Iterator[Evidence]:
-    """Where no hyperplane separates the classes the perceptron never ends by itself and its weights
-    stay bounded: on XOR it makes 4 mistakes in every pass and is back at w = 0, b = 0 after each.
-    `max_iter` stops it, with a warning.
+    """Where no hyperplane separates the classes the perceptron never ends by itself.
+
+    On XOR it makes 4 mistakes in every pass and is back at w = 0, b = 0 after each. `max_iter`
+    stops it, with a warning.
     """
     for passes in (1, 2, 7):
         with warnings.catch_warnings(record=True) as caught:
@@ -260,9 +272,11 @@ def perceptron_cycles_on_xor() -> Iterator[Evidence]:
 
 @claim("B14")
 def multiclass_reductions() -> Iterator[Evidence]:
-    """With c classes one-vs-all learns c binary classifiers and predicts the highest score;
-    one-vs-one learns c (c - 1) / 2 and predicts by majority vote, argmax_k of the number of l with
-    <x, w_kl> > 0. The text's formula for the vote adds up raw scores, which is another rule.
+    """With c classes one-vs-all learns c classifiers, one-vs-one c (c - 1) / 2.
+
+    The first predicts the highest score, the second by majority vote, argmax_k of the number of
+    l with <x, w_kl> > 0. The text's formula for the vote adds up raw scores, which is another
+    rule.
     """
     rng = np.random.default_rng(7)
     centres = np.array([[4, 4], [-4, 4], [-4, -4], [4, -4]])
@@ -286,8 +300,9 @@ def multiclass_reductions() -> Iterator[Evidence]:
 
 @claim("B15")
 def signed_distance() -> Iterator[Evidence]:
-    """The signed distance of x to the hyperplane <w, x> + b = 0 is (<w, x> + b) / ||w||; a positive
-    factor of (w, b) does not change it.
+    """The signed distance of x to the hyperplane <w, x> + b = 0 is (<w, x> + b) / ||w||.
+
+    A positive factor of (w, b) does not change it.
     """
     rng = np.random.default_rng(8)
     X, y, _ = separable(rng, 40, 3)
@@ -304,8 +319,9 @@ def signed_distance() -> Iterator[Evidence]:
 
 @claim("A58")
 def hyperplane_through_a_point() -> Iterator[Evidence]:
-    """The hyperplane through p with normal w, {x: <w, x - p> = 0}, is {x: <w, x> = b} with
-    b = <w, p>, and x lies at distance |<w, x> - b| / ||w|| from it.
+    """The hyperplane through p with normal w is {x: <w, x> = b} with b = <w, p>.
+
+    It is {x: <w, x - p> = 0}, and x lies at distance |<w, x> - b| / ||w|| from it.
     """
     rng = np.random.default_rng(9)
     X, y, _ = separable(rng, 40, 4)

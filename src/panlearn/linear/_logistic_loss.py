@@ -24,7 +24,7 @@ from panlearn.core.statistics import Moments, Statistic, Sums
 
 NO_WEIGHT = np.empty(0)
 # What lets a dot product use the vector units; NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "nsz"}  # noqa: RUF012
+FAST = {"reassoc", "contract", "nsz"}
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,14 @@ def _hessian(rows: np.ndarray, p: np.ndarray, weight: np.ndarray | None) -> np.n
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def binary_loss(X, y, weight, coef, intercept, gradient):  # noqa: ANN001, ANN201
+def binary_loss(
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    coef: np.ndarray,
+    intercept: float,
+    gradient: np.ndarray,
+) -> float:
     """Sum of log(1 + exp(-m)), m the margin; adds the gradient to `gradient` of d + 1 entries."""
     n, d = X.shape
     total = 0.0
@@ -217,7 +224,7 @@ def binary_loss(X, y, weight, coef, intercept, gradient):  # noqa: ANN001, ANN20
 
 
 @njit(cache=True, nogil=True)
-def residuals(Z, y, weight):  # noqa: ANN001, ANN201
+def residuals(Z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     """Sum of the log losses of scores Z (n, k); Z becomes weight * (p - one-hot(y))."""
     n, k = Z.shape
     total = 0.0
@@ -245,7 +252,7 @@ def residuals(Z, y, weight):  # noqa: ANN001, ANN201
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def column_moments(X, weight):  # noqa: ANN001, ANN201
+def column_moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and centred sum of squares of each column, shifted by the first row."""
     n, d = X.shape
     mean, squares, total = np.zeros(d), np.zeros(d), 0.0

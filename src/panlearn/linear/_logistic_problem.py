@@ -102,19 +102,19 @@ class LogisticProblem:
     ) -> None:
         self.labels, self.fit_intercept = labels, fit_intercept
         self.k, self.d, self.dtype = labels.n_scores, rows.n_features, rows.dtype
-        self._encode = not isinstance(rows, ArrayRows)
-        if not self._encode:  # in memory: encode once, not once a pass
+        n, self._encode = 0, True
+        if isinstance(rows, ArrayRows):  # in memory: encode once, not once a pass
             codes, weight = labels.encode(rows.y, rows.weight)
-            rows = replace(
-                rows, y=codes, weight=None if weight is None else weight.astype(rows.dtype)
-            )
-        self._rows, self._restriction = rows, None
+            weight = None if weight is None else weight.astype(rows.dtype, copy=False)
+            rows = replace(rows, y=codes, weight=weight)
+            n, self._encode = rows.X.shape[0], False
+        self._rows = rows
+        self._restriction: np.ndarray | None = None
         self.dense = self.k * (self.d + 1) <= DENSE
         self.total = float(labels.count.sum())
         self.alpha, self.l1 = (1 - l1_ratio) / (C * self.total), l1_ratio / (C * self.total)
         self.epsilon = 64 * float(np.finfo(rows.dtype).eps)
         unknowns = self.d * (1 if self.k == 1 else self.k // 2)
-        n = rows.X.shape[0] if isinstance(rows, ArrayRows) else 0
         self._stride = max(1, n // (SAMPLE * unknowns))
         self.columns = self._describe()
 
@@ -182,14 +182,17 @@ class LogisticProblem:
     ) -> tuple[float, np.ndarray, np.ndarray | None]:
         """Value and gradient of the smooth part, and its Hessian if asked."""
         coef, intercept = self.coefficients(x)
-        at = dict(coef=coef.astype(self.dtype), intercept=intercept.astype(self.dtype))
+        at: dict[str, Any] = dict(
+            coef=coef.astype(self.dtype), intercept=intercept.astype(self.dtype)
+        )
+        curvature = None
         if curved:
             at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
             found = self._sum(functools.partial(LossAndCurvature.of, **at))
-            curvature = self._match(found.hessian, found.diagonal)
-            self._stride = max(1, self._stride // 4)
+            curvature = self._finish(_rescale(found.hessian, found.diagonal / self.total))
+            self._stride = max(1, self._stride // 4)  # the next one, if there is, has to be better
         else:
-            found, curvature = self._sum(functools.partial(Loss.of, **at)), None
+            found = self._sum(functools.partial(Loss.of, **at))
         gradient = found.gradient / self.total
         gradient[:, :-1] -= self.mean * gradient[:, -1:]
         gradient[:, :-1] /= self.scale
@@ -207,19 +210,15 @@ class LogisticProblem:
         """The Hessian at the best constant prediction: (diag p - p p') kron the scatter of X."""
         p = self.labels.count / self.total
         between = np.array([[p[0] * p[1]]]) if self.k == 1 else np.diag(p) - np.outer(p, p)
-        if not self.dense:
-            return self._finish(np.outer(np.diag(between), np.ones(self.d + 1)))
         sample = self.columns.sample
+        if sample is None:
+            return self._finish(np.outer(np.diag(between), np.ones(self.d + 1)))
         second = sample.scatter if self.fit_intercept else sample.raw
         spread = self.columns.squares / self.total
         spread += (self.columns.mean - self.mean) ** 2
         within = np.eye(self.d + 1)
         within[:-1, :-1] = _rescale(second, spread[None]) / np.outer(self.scale, self.scale)
         return self._finish(np.kron(between, within))
-
-    def _match(self, hessian: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-        """Give a sampled Hessian the diagonal of all rows."""
-        return self._finish(_rescale(hessian, diagonal / self.total))
 
     def _finish(self, curvature: np.ndarray) -> np.ndarray:
         """Add the penalty, and what leaves every step as it is but makes the matrix definite."""

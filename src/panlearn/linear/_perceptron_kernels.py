@@ -7,7 +7,16 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def dense_pass(X, y, order, signs, active, coef, intercept, learn_intercept):  # noqa: ANN001, ANN201
+def dense_pass(
+    X: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    signs: np.ndarray,
+    active: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    learn_intercept: bool,
+) -> np.ndarray:
     """Walk the rows; where sign * score <= 0 add sign * row. Returns the mistakes of each problem.
 
     signs : (n_classes, n_problems), the side of a class in a problem, 0 if it takes no part.
@@ -31,18 +40,18 @@ def dense_pass(X, y, order, signs, active, coef, intercept, learn_intercept):  #
 
 
 @njit(cache=True, nogil=True)
-def sparse_pass(  # noqa: ANN201
-    data,  # noqa: ANN001
-    indices,  # noqa: ANN001
-    indptr,  # noqa: ANN001
-    y,  # noqa: ANN001
-    order,  # noqa: ANN001
-    signs,  # noqa: ANN001
-    active,  # noqa: ANN001
-    coef,  # noqa: ANN001
-    intercept,  # noqa: ANN001
-    learn_intercept,  # noqa: ANN001
-):
+def sparse_pass(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    signs: np.ndarray,
+    active: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    learn_intercept: bool,
+) -> np.ndarray:
     """The same for rows of a CSR matrix; a row costs its stored entries."""
     mistakes = np.zeros(coef.shape[0], np.int64)
     for i in order:

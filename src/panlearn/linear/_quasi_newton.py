@@ -106,7 +106,7 @@ class LassoModel:
 class Problem(Protocol):
     """A smooth convex function and the weights of an l1 norm."""
 
-    penalty: np.ndarray | float
+    penalty: np.ndarray
     """Weights of the absolute values."""
     epsilon: float
     """Relative rounding of a value."""
@@ -155,7 +155,9 @@ def minimise(
         return float(np.sum(problem.penalty * np.abs(x)))
 
     smooth, gradient, fresh = problem.evaluate(x, curvature is None)
-    model = problem.model(curvature if fresh is None else fresh)
+    first = curvature if fresh is None else fresh
+    assert first is not None  # evaluate was asked for one
+    model = problem.model(first)
     value, before, age, step = smooth + norm(x), np.inf, 0, x
     for _ in loop:
         step = model.step(x, gradient)
@@ -208,7 +210,14 @@ def _cholesky(curvature: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 @njit(cache=True, nogil=True)
-def lasso_step(B, gradient, x, penalty, tol, max_sweeps):  # noqa: ANN001, ANN201
+def lasso_step(
+    B: np.ndarray,
+    gradient: np.ndarray,
+    x: np.ndarray,
+    penalty: np.ndarray,
+    tol: float,
+    max_sweeps: int,
+) -> np.ndarray:
     """Coordinate descent on g's + s'Bs/2 + sum penalty |x + s|: sweeps all, then the moving."""
     p = len(x)
     step, slope = np.zeros(p), gradient.copy()

@@ -150,14 +150,15 @@ class LogisticRegression(LinearClassifier, Iterative):
         curvature = None if warm and problem.dense else problem.constant_curvature()
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
         loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
+        endless = False
         with loop, _one_blas_thread():
             if problem.l1 and not problem.dense:
-                rest = dict(max_iter=self.max_iter, tol=tol)
-                x, step = minimise_by_working_sets(problem, x, loop, **rest), x
+                x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
             else:
                 x, step = minimise(problem, x, curvature, loop)
+                endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
         self._learn(problem, x)
-        if np.isinf(self.C) and self.converged_ and np.abs(step).max() > 1e-3:
+        if endless and self.converged_:
             warnings.warn(
                 "the classes are separable, so without a penalty there is no finite solution; the "
                 f"coefficients were left at a mean loss of {self.history_['objective'][-1]:.3g}. "

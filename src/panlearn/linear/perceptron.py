@@ -14,7 +14,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
-from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows
+from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows, StreamRows
 from panlearn.core.validation import read_rows
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._perceptron_kernels import dense_pass, sparse_pass
@@ -120,10 +120,10 @@ class Perceptron(LinearClassifier, Iterative):
         rng = generator(self.random_state)
         remedy = "if no hyperplane separates the classes, use LogisticRegression; or raise max_iter"
         active = np.ones(len(self.coef_), dtype=bool)
-        options = dict(max_iter=self.max_iter, tol=0, rows=rows, remedy=remedy)
-        with Iterations(self, **options) as loop:
+        loop = Iterations(self, max_iter=self.max_iter, tol=0, rows=rows, remedy=remedy)
+        with loop:
             for _ in loop:
-                mistakes = sum(self._walk(block, active, rng) for block in _blocks(rows))
+                mistakes = self._pass(rows, active, rng)
                 # a problem without a mistake in a whole pass will never make one again
                 active &= mistakes > 0
                 loop.record(change=mistakes.sum(), mistakes=mistakes.sum())
@@ -158,7 +158,7 @@ class Perceptron(LinearClassifier, Iterative):
         self.coef_, self.intercept_ = self.coef_.copy(), self.intercept_.copy()
         self.n_updates_ = self.n_updates_.copy()
         rng, active = generator(self.random_state), np.ones(len(self.coef_), dtype=bool)
-        mistakes = sum(self._walk(block, active, rng) for block in _blocks(rows))
+        mistakes = self._pass(rows, active, rng)
         self.history_ = {"mistakes": [*self.history_["mistakes"], float(mistakes.sum())]}
         self.n_iter_, self.converged_ = len(self.history_["mistakes"]), not mistakes.any()
         return self
@@ -205,8 +205,8 @@ class Perceptron(LinearClassifier, Iterative):
         problems = self._signs().shape[1]
         self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)
         self.intercept_ = np.zeros(problems, dtype=rows.dtype)
-        self.n_updates_ = np.zeros(problems, dtype=np.int64)
-        self.history_ = {"mistakes": []}
+        self.n_updates_: np.ndarray = np.zeros(problems, dtype=np.int64)
+        self.history_: dict[str, list[float]] = {"mistakes": []}
 
     def _signs(self) -> np.ndarray:
         """The side of each class in each problem, (n_classes, n_problems); 0 takes no part."""
@@ -220,6 +220,10 @@ class Perceptron(LinearClassifier, Iterative):
         for c, (first, second) in enumerate(pairs):
             signs[first, c], signs[second, c] = 1, -1
         return signs
+
+    def _pass(self, rows: Rows, active: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """One pass over all rows; returns the mistakes of each problem."""
+        return np.sum([self._walk(block, active, rng) for block in _blocks(rows)], axis=0)
 
     def _walk(self, block: Block, active: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """One pass over a block; returns the mistakes of each problem."""
@@ -243,4 +247,5 @@ def _blocks(rows: Rows) -> Iterator[Block]:
     """Rows in memory as one block, so that a shuffled pass mixes all of them; else the batches."""
     if isinstance(rows, ArrayRows):
         return iter([Block(rows.X, rows.y)])
+    assert isinstance(rows, StreamRows)  # Dask was refused
     return iter(rows)
