@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -123,10 +124,15 @@ def _read_parquet(path: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _name_twins(header: list[str]) -> list[str]:
-    twins = sorted({h for h in header if h and header.count(h) > 1})
     return [
-        f"several columns are called {t!r}: the later ones are {t + '.1'!r}, ..." for t in twins
+        f"several columns are called {name!r}: the later ones are '{name}.1', ..."
+        for name in _twins(header)
+        if name
     ]
+
+
+def _twins(names: list[str]) -> list[str]:
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def built_in(name: str = "breast_cancer") -> pd.DataFrame:
@@ -172,7 +178,7 @@ def as_table(X: Any, y: Any, task: Task = "auto") -> Table:
     X = pd.DataFrame(X).reset_index(drop=True)
     names = [f"x{c}" if isinstance(c, int) else str(c) for c in X.columns]
     X.columns = names
-    if twins := sorted({name for name in names if names.count(name) > 1}):
+    if twins := _twins(names):
         raise DataError(f"column names must differ; these repeat: {', '.join(twins)}")
     name = str(getattr(y, "name", None) or "target")
     y = pd.Series(np.asarray(y, dtype=object), dtype=object)
