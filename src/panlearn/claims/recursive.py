@@ -171,7 +171,8 @@ def the_limits_of_the_prior() -> Iterator[Evidence]:
 def a_line_row_by_row() -> Iterator[Evidence]:
     """Rows (1, t) taken in one by one give the batch answer with the prior.
 
-    That is (P0^-1 + X'X/R)^-1 (P0^-1 theta_0 + X'y/R). The noise has mean 0 and variance R; the text prints that its mean is R.
+    That is (P0^-1 + X'X/R)^-1 (P0^-1 theta_0 + X'y/R). The noise has mean 0 and variance R; the
+    text prints that its mean is R.
     """
     rng = np.random.default_rng(4)
     X = np.column_stack([np.ones(30), np.linspace(0, 3, 30)])
