@@ -174,7 +174,8 @@ def _paper(thing: Any) -> str:
 
 
 def _linked(text: str) -> str:
-    """Make links of the DOIs and arXiv numbers in a text."""
+    """Make links of the DOIs and arXiv numbers; an author's initial starts no numbered list."""
+    text = re.sub(r"^(\s*[A-Z])\. ", r"\1\\. ", text)
     text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", r"`doi:\1 <https://doi.org/\1>`__", text)
     return re.sub(r"\barXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", text)
 
