@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import integrate, optimize, stats
@@ -17,7 +18,7 @@ def _data(n: int = 30, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return X, X @ [1.0, -2.0, 0.5][:d] + 0.6 * rng.normal(size=n)
 
 
-def _model(prior: object, noise: float, **rest: object) -> BayesianLinearRegression:
+def _model(prior: Any, noise: float, **rest: Any) -> BayesianLinearRegression:
     return BayesianLinearRegression(
         prior_covariance=prior, noise_variance=noise, fit_intercept=False, **rest
     )
@@ -126,7 +127,8 @@ def one_row_at_a_time_is_the_batch() -> Iterator[Evidence]:
     """Updating the posterior row by row is the batch posterior, and is recursive least squares."""
     X, y = _data()
     batch, rows = _model(2.0, 0.36).fit(X, y), _model(2.0, 0.36)
-    chained_mean, chained_covariance = 0.0, 2.0
+    chained_mean: Any = 0.0
+    chained_covariance: Any = 2.0
     recursive = RecursiveLeastSquares(
         prior_covariance=2.0, noise_variance=0.36, fit_intercept=False
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -33,7 +34,7 @@ def _step() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.random.Generator]:
     return _positive(rng, 3), rng.normal(size=(1, 3)), np.array([[0.5]]), rng
 
 
-def _model(prior: object = 1e6, noise: float = 1.0, **rest: object) -> RecursiveLeastSquares:
+def _model(prior: Any = 1e6, noise: float = 1.0, **rest: Any) -> RecursiveLeastSquares:
     return RecursiveLeastSquares(
         prior_covariance=prior, noise_variance=noise, fit_intercept=False, **rest
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import linalg, optimize, stats
@@ -364,7 +365,7 @@ def outliers_pull_squares_without_bound() -> Iterator[Evidence]:
     X = rng.normal(size=(60, 2))
     y = X @ [2.0, -1.0] + rng.normal(size=60)
 
-    def moved(model: object, by: float) -> np.ndarray:
+    def moved(model: Any, by: float) -> np.ndarray:
         return model.fit(X, np.where(np.arange(60) == 3, y + by, y)).coef_
 
     square = [moved(LinearRegression(), by) - moved(LinearRegression(), 0.0) for by in (1e3, 1e6)]

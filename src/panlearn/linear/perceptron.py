@@ -156,11 +156,12 @@ class Perceptron(LinearClassifier, Iterative):
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first partial_fit")
         self.coef_, self.intercept_ = self.coef_.copy(), self.intercept_.copy()
-        self.n_updates_ = self.n_updates_.copy()
+        self.n_updates_: np.ndarray = self.n_updates_.copy()
         rng, active = generator(self.random_state), np.ones(len(self.coef_), dtype=bool)
         mistakes = self._pass(rows, active, rng)
-        self.history_ = {"mistakes": [*self.history_["mistakes"], float(mistakes.sum())]}
-        self.n_iter_, self.converged_ = len(self.history_["mistakes"]), not mistakes.any()
+        passes: list[float] = [*self.history_["mistakes"], float(mistakes.sum())]
+        self.history_: dict[str, list[float]] = {"mistakes": passes}
+        self.n_iter_, self.converged_ = len(passes), not mistakes.any()
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -205,8 +206,8 @@ class Perceptron(LinearClassifier, Iterative):
         problems = self._signs().shape[1]
         self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)
         self.intercept_ = np.zeros(problems, dtype=rows.dtype)
-        self.n_updates_: np.ndarray = np.zeros(problems, dtype=np.int64)
-        self.history_: dict[str, list[float]] = {"mistakes": []}
+        self.n_updates_ = np.zeros(problems, dtype=np.int64)
+        self.history_ = {"mistakes": []}
 
     def _signs(self) -> np.ndarray:
         """The side of each class in each problem, (n_classes, n_problems); 0 takes no part."""
