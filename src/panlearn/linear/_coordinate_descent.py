@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -69,7 +70,7 @@ def newton_direction(
     A large system is solved no better than the next change of support deserves, unless so slowly
     that a factorisation is cheaper.
     """
-    size = np.count_nonzero(support)
+    size = int(np.count_nonzero(support))
     if size > _DIRECT:
         budget = 20 + quadratic.products_per_factor(size)
         direction, accurate = _conjugate_gradients(quadratic, l2, support, gradient, budget)
@@ -214,7 +215,7 @@ class ElasticNetSolver:
 
     def __init__(self, problem: Problem, target: int = 0, start: np.ndarray | None = None) -> None:
         self._set = problem.working_set
-        self._y = None if problem.targets is None else problem.targets[target]
+        self._y: Any = None if problem.targets is None else problem.targets[target]
         self._xy = self._correlations = problem.xy[target]
         self._ry = self._rr = self.yy = float(problem.yy[target])
         self.coef = np.zeros_like(self._xy)
@@ -288,7 +289,7 @@ class ElasticNetSolver:
         """Take in the features outside that pull most and more than the threshold, if any."""
         pull = penalty.pull(self._correlations)
         candidates = np.flatnonzero((pull > threshold) & ~self._set.inside)
-        most = max(_MIN_GROWTH, 2 * np.count_nonzero(self.coef))
+        most = max(_MIN_GROWTH, 2 * int(np.count_nonzero(self.coef)))
         if len(candidates) > most:
             order = np.argpartition(-pull[candidates], most)[:most]
             candidates = candidates[np.sort(order)]

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -190,7 +191,7 @@ class WorkingSet:
     """
 
     def __init__(self, design: Design) -> None:
-        self.design = design
+        self.design: Any = design  # what it can do is settled by wants_all
         self.features = np.empty(0, dtype=np.intp)
         self.inside = np.zeros(design.shape[1], dtype=bool)
         self.quadratic: Quadratic = GramQuadratic(np.empty((0, 0), dtype=design.dtype))
@@ -236,7 +237,7 @@ def centre(rows: Rows, workers: Workers, *, fit_intercept: bool) -> Problem:
         return _from_moments(rows, fit_intercept)
     rows.reject_non_finite()
     X, dtype = rows.X, rows.dtype
-    targets = rows.y.reshape(X.shape[0], -1).T
+    targets = np.asarray(rows.y).reshape(X.shape[0], -1).T
     ones = np.ones(X.shape[0], dtype=dtype)
     weight = ones if rows.weight is None else rows.weight.astype(dtype)
     total = float(weight.sum(dtype=float))
