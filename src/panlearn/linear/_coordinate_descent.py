@@ -24,7 +24,10 @@ from panlearn.linear._quadratic import Quadratic
 _FORCING = 0.3  # accuracy of an inexact Newton step: more is undone by the next change of support
 _INNER_TOLERANCE = 0.3  # share of the tolerance for the working set; the rest is for what it omits
 _DIRECT = 256  # size of a system that is factorised at once
+_EPOCHS = 5  # of coordinate descent after a Newton step that was cut short
+_FACES = 100  # Newton steps in an iteration, at most
 _PATIENCE = 3  # iterations without progress
+_SLOPE = 0.25  # of the pull of a feature that is about to enter, along a path
 _MIN_GROWTH = 100  # features
 
 
@@ -121,10 +124,16 @@ def improve(
     quadratic: Quadratic, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
 ) -> None:
     """One iteration in place: Newton steps on the face of coef, then an epoch of descent."""
-    while _newton_step(quadratic, xy, penalty, coef, gradient):
-        pass
+    # a step cut short means a wrong face: a small one is left by further steps, from a large one
+    # epochs find the way at less cost
+    large = np.count_nonzero(coef) > _DIRECT
+    for _ in range(1 if large else _FACES):
+        cut_short = _newton_step(quadratic, xy, penalty, coef, gradient)
+        if not cut_short:
+            break
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
-    quadratic.descend(l1, l2, penalty.positive, coef, gradient)
+    for _ in range(_EPOCHS if cut_short else 1):
+        quadratic.descend(l1, l2, penalty.positive, coef, gradient)
 
 
 def _newton_step(
@@ -235,8 +244,9 @@ class ElasticNetSolver:
         if self.gap <= wanted:
             yield
             return
-        # the strong rule: correlations mostly change by less than the strength does
-        self._grow(penalty, 2 * penalty.l1 - self.strongest(penalty))
+        # by the strong rule a pull changes by no more than l1 does; mostly by much less
+        slack = _SLOPE * (self.strongest(penalty) - penalty.l1)
+        self._grow(penalty, penalty.l1 - slack)
         inside = self._set.features[:0]
         while True:
             if len(inside) < len(self._set) or len(inside) == 0:
