@@ -80,6 +80,8 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
                     objective=sum(s.objective for s in solvers) / problem.weight,
                     attributes=attributes,
                 )
+        for solver in solvers:
+            solver.certify(penalty)
         vars(self).update(attributes())
 
     def _learn_unpenalised(self, rows: Rows) -> Self:
@@ -378,6 +380,7 @@ def lasso_path(
             penalty = _penalty(alpha, 1.0, problem.weight, positive)
             for _ in islice(solver.run(penalty, tol), max_iter):
                 pass
+            solver.certify(penalty)
             coefs[:, i], gaps[i] = solver.coef, solver.gap / problem.weight
             if solver.gap > tol * solver.yy:
                 missed.append(i)
