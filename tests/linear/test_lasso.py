@@ -103,6 +103,8 @@ def test_warm_start(rng, p):
     model.fit(X, y)
     assert model.n_iter_ == 1 < cold
     np.testing.assert_array_equal(model.coef_, coef)
+    value = np.mean((y - model.predict(X)) ** 2) / 2 + 0.02 * np.abs(coef).sum()
+    assert model.history_["objective"][-1] == pytest.approx(value)
     model.fit(X[:, :7], y)  # another number of features: a fresh start
     assert model.coef_.shape == (7,)
 
@@ -282,6 +284,22 @@ def test_the_warning_names_iteration_gap_tolerance_and_remedy(rng):
     assert not model.converged_
     with pytest.warns(ConvergenceWarning, match=r"alpha=.*tol=1e-09.*raise max_iter"):
         lasso_path(X, y, max_iter=1, tol=1e-9, alphas=5)
+
+
+@pytest.mark.parametrize("p", [20, 300])
+def test_a_gap_is_of_the_coefficients_beside_it(rng, p):
+    """Also where the iterations ran out before the gap was looked at."""
+    X, y = regression(rng, 40, p, noise=5.0)
+    with pytest.warns(ConvergenceWarning):
+        alphas, coefs, gaps = lasso_path(X, y, max_iter=1, tol=1e-9, alphas=15)
+    with pytest.warns(ConvergenceWarning):
+        model = Lasso(alphas[-1], max_iter=1, tol=1e-9, fit_intercept=False).fit(X, y)
+    found = [*zip(alphas, coefs.T, gaps, strict=True), (alphas[-1], model.coef_, model.dual_gap_)]
+    for alpha, w, gap in found:
+        r = y - X @ w
+        scale = min(r @ y / (r @ r), 40 * alpha / np.abs(X.T @ r).max())
+        primal = r @ r / 80 + alpha * np.abs(w).sum()
+        assert gap == pytest.approx(primal - (scale * r @ y - scale**2 * r @ r / 2) / 40, abs=1e-12)
 
 
 def test_what_is_not_finite_is_refused(rng):

@@ -25,7 +25,10 @@ from panlearn.linear._quadratic import Quadratic
 _FORCING = 0.3  # accuracy of an inexact Newton step: more is undone by the next change of support
 _INNER_TOLERANCE = 0.3  # share of the tolerance for the working set; the rest is for what it omits
 _DIRECT = 256  # size of a system that is factorised at once
+_EPOCHS = 5  # of coordinate descent after a Newton step that was cut short
+_FACES = 100  # Newton steps in an iteration, at most
 _PATIENCE = 3  # iterations without progress
+_SLOPE = 0.25  # of the pull of a feature that is about to enter, along a path
 _MIN_GROWTH = 100  # features
 
 
@@ -36,6 +39,11 @@ class Penalty:
     l1: float
     l2: float = 0.0
     positive: bool = False
+
+    def value(self, coef: np.ndarray) -> float:
+        """The penalty of coef."""
+        size = float(np.abs(coef).sum(dtype=np.float64))
+        return self.l1 * size + self.l2 / 2 * _dot(coef, coef)
 
     def pull(self, correlations: np.ndarray) -> np.ndarray:
         """What must not exceed l1 at a coefficient of zero: |xᵀr|, or xᵀr where b ≥ 0."""
@@ -48,9 +56,8 @@ class Penalty:
         elastic net is the lasso on the rows of Z and :math:`\sqrt{\lambda_2} I`; its own dual,
         with :math:`(|x_j^\top r| - \lambda_1)_+^2 / 2 \lambda_2` for a feature, also serves.
         """
-        bb = _dot(coef, coef)
-        augmented = rr + self.l2 * bb
-        primal = augmented / 2 + self.l1 * _l1_norm(coef)
+        augmented = rr + self.l2 * _dot(coef, coef)
+        primal = rr / 2 + self.value(coef)
         largest = float(self.pull(correlations - self.l2 * coef).max(initial=0.0))
         scale = ry / augmented if augmented > 0 else 1.0
         if scale * largest > self.l1:
@@ -122,10 +129,16 @@ def improve(
     quadratic: Quadratic, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
 ) -> None:
     """One iteration in place: Newton steps on the face of coef, then an epoch of descent."""
-    while _newton_step(quadratic, xy, penalty, coef, gradient):
-        pass
+    # a step cut short means a wrong face: a small one is left by further steps, from a large one
+    # epochs find the way at less cost
+    large = np.count_nonzero(coef) > _DIRECT
+    for _ in range(1 if large else _FACES):
+        cut_short = _newton_step(quadratic, xy, penalty, coef, gradient)
+        if not cut_short:
+            break
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
-    quadratic.descend(l1, l2, penalty.positive, coef, gradient)
+    for _ in range(_EPOCHS if cut_short else 1):
+        quadratic.descend(l1, l2, penalty.positive, coef, gradient)
 
 
 def _newton_step(
@@ -188,16 +201,13 @@ def _line_minimum(
 
 def _objective(xy: np.ndarray, coef: np.ndarray, gradient: np.ndarray, penalty: Penalty) -> float:
     """The objective less ‖y‖²/2, since (Q + l2 I) coef = xy − gradient."""
-    return -(_dot(xy, coef) + _dot(gradient, coef)) / 2 + penalty.l1 * _l1_norm(coef)
+    lasso = penalty.l1 * float(np.abs(coef).sum(dtype=np.float64))
+    return lasso - (_dot(xy, coef) + _dot(gradient, coef)) / 2
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> float:
     """The product aᵀb in double precision, since gaps are small differences of such."""
     return float(a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False))
-
-
-def _l1_norm(coef: np.ndarray) -> float:
-    return float(np.abs(coef).sum(dtype=np.float64))
 
 
 class ElasticNetSolver:
@@ -219,11 +229,12 @@ class ElasticNetSolver:
         self._xy = self._correlations = problem.xy[target]
         self._ry = self._rr = self.yy = float(problem.yy[target])
         self.coef = np.zeros_like(self._xy)
-        self.gap, self.objective = np.inf, self.yy / 2
+        self.gap = self.objective = np.inf
+        self._stale = False  # whether coef has changed since the correlations were found
         if start is not None and start.any():
             self.coef[:] = start
             self._set.add(np.flatnonzero(start))
-            self._correlate()
+            self._stale = True
 
     def strongest(self, penalty: Penalty) -> float:
         """The largest pull of a feature on the residual: the l1 above which nothing enters."""
@@ -232,12 +243,13 @@ class ElasticNetSolver:
     def run(self, penalty: Penalty, tol: float) -> Iterator[None]:
         """Yield after each iteration until the gap is at most tol ‖y‖² or cannot get smaller."""
         wanted, rounding = tol * self.yy, np.finfo(self.coef.dtype).eps * self.yy
-        self._certify(penalty)
+        self.certify(penalty)
         if self.gap <= wanted:
             yield
             return
-        # the strong rule: correlations mostly change by less than the strength does
-        self._grow(penalty, 2 * penalty.l1 - self.strongest(penalty))
+        # by the strong rule a pull changes by no more than l1 does; mostly by much less
+        slack = _SLOPE * (self.strongest(penalty) - penalty.l1)
+        self._grow(penalty, penalty.l1 - slack)
         inside = self._set.features[:0]
         while True:
             if len(inside) < len(self._set) or len(inside) == 0:
@@ -247,7 +259,7 @@ class ElasticNetSolver:
                 self.objective, best, idle = np.inf, np.inf, 0
             before = self.objective
             improve(quadratic, xy, penalty, coef, gradient)
-            self.coef[inside] = coef
+            self.coef[inside], self._stale = coef, True
             self.objective = self.yy / 2 + _objective(xy, coef, gradient, penalty)
             ry = self.yy - _dot(xy, coef)
             correlations = gradient + coef.dtype.type(penalty.l2) * coef
@@ -256,8 +268,7 @@ class ElasticNetSolver:
             idle = idle + 1 if before - self.objective <= rounding and gap > best / 2 else 0
             best, stalled = min(best, gap), idle >= _PATIENCE
             if stalled or gap <= _INNER_TOLERANCE * wanted:
-                self._correlate()
-                self._certify(penalty)
+                self.certify(penalty)
                 if self.gap > wanted and self._grow(penalty, penalty.l1):
                     stalled = False
                 elif stalled and penalty.l1 == penalty.l2 == 0:
@@ -265,6 +276,13 @@ class ElasticNetSolver:
             yield
             if self.gap <= wanted or stalled:
                 return
+
+    def certify(self, penalty: Penalty) -> None:
+        """Set the objective and the gap on all features for the present coefficients."""
+        if self._stale:
+            self._correlate()
+        self.objective = self._rr / 2 + penalty.value(self.coef)
+        self.gap = penalty.gap(self.coef, self._correlations, self._ry, self._rr)
 
     def _correlate(self) -> None:
         """Set Zᵀr, rᵀy and ‖r‖² for the present coefficients."""
@@ -280,10 +298,7 @@ class ElasticNetSolver:
             residual = self._y - design.fitted(coef)
             self._correlations = design.correlations(residual)
             self._ry, self._rr = _dot(residual, self._y), _dot(residual, residual)
-
-    def _certify(self, penalty: Penalty) -> None:
-        """Set the gap on all features."""
-        self.gap = penalty.gap(self.coef, self._correlations, self._ry, self._rr)
+        self._stale = False
 
     def _grow(self, penalty: Penalty, threshold: float) -> bool:
         """Take in the features outside that pull most and more than the threshold, if any."""

@@ -100,7 +100,7 @@ class DenseDesign:
         self._gram[:stop, start:stop] = block
         self._gram[start:stop, :start] = block[:start].T
         self._taken = stop
-        return GramQuadratic(self._gram[:stop, :stop])
+        return GramQuadratic(self._gram[:stop, :stop], self._product)
 
     def _reserve(self, needed: int) -> None:
         """Make room: at first for what a lasso mostly needs, then for twice what is needed."""

@@ -10,6 +10,8 @@ descent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 from scipy import sparse
@@ -81,13 +83,13 @@ def descend_sparse(
 class GramQuadratic:
     """Q as a matrix."""
 
-    def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = matrix
+    def __init__(self, matrix: np.ndarray, multiply: Callable = np.matmul) -> None:
+        self.matrix, self._multiply = matrix, multiply
         self.diagonal = matrix.diagonal()
 
     def product(self, v: np.ndarray) -> np.ndarray:
         """Q v."""
-        return self.matrix @ v
+        return self._multiply(self.matrix, v)
 
     def face(self, active: np.ndarray) -> np.ndarray:
         """The submatrix of some columns, a copy."""

@@ -69,6 +69,8 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
                     objective=sum(s.objective for s in solvers) / problem.weight,
                     attributes=attributes,
                 )
+        for solver in solvers:
+            solver.certify(penalty)
         self.__dict__.update(attributes())
 
     def _learn_unpenalised(self, rows: Rows) -> Self:

@@ -94,6 +94,7 @@ def lasso_path(
             penalty = scaled_penalty(alpha, 1.0, problem.weight, positive)
             for _ in islice(solver.run(penalty, tol), max_iter):
                 pass
+            solver.certify(penalty)
             coefs[:, i], gaps[i] = solver.coef, solver.gap / problem.weight
             if solver.gap > tol * solver.yy:
                 missed.append(i)
