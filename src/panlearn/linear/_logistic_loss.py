@@ -36,10 +36,18 @@ class Loss(Sums):
 
     @classmethod
     def of(
-        cls, X: Any, y: np.ndarray, weight: np.ndarray | None, coef: np.ndarray, intercept: Any
+        cls,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        centre: np.ndarray | None = None,
     ) -> Self:
-        """Loss of rows X with integer labels y at weights (k, d) and intercepts (k,)."""
+        """Loss of rows X, or X - centre, with codes y at weights (k, d) and intercepts (k,)."""
         k, d = coef.shape
+        if centre is not None:
+            X = (X.toarray() if sparse.issparse(X) else X) - centre.astype(X.dtype)
         gradient = np.zeros((k, d + 1))
         if k == 1 and isinstance(X, np.ndarray) and X.flags.c_contiguous:
             # one read of X where two products would take two
@@ -76,9 +84,12 @@ class LossAndCurvature(Sums):
         mean: np.ndarray,
         scale: np.ndarray,
         stride: int,
+        centre: np.ndarray | None = None,
     ) -> Self:
         """Loss as in `Loss.of`; curvature in ``(x - mean) / scale`` and a column of ones."""
-        first = Loss.of(X, y, weight, coef, intercept)
+        first = Loss.of(X, y, weight, coef, intercept, centre)
+        if centre is not None:
+            intercept = intercept - coef @ centre
         sample = _standard(X[::stride], mean, scale)
         some = None if weight is None else weight[::stride]
         hessian = _hessian(sample, probabilities(X[::stride], coef, intercept), some)

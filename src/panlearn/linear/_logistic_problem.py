@@ -128,6 +128,8 @@ class LogisticProblem:
         scale = np.sqrt(spread + 4 * self.alpha)
         self.mean, self.scale = mean, np.where(scale > 0, scale, 1.0)
         self.penalty = np.tile(np.append(self.l1 / self.scale, 0.0), self.k)
+        # at a large offset the rows are centred before anything is multiplied
+        self._far = bool((np.abs(mean) > 100 * self.scale).any())
         return columns
 
     @property
@@ -177,14 +179,27 @@ class LogisticProblem:
         coef = x[:, :-1] / self.scale
         return coef, x[:, -1] - coef @ self.mean
 
+    def attributes(self, x: np.ndarray) -> dict[str, Any]:
+        """The fitted attributes of an estimator at x."""
+        coef, intercept = self.coefficients(x)
+        if not self.fit_intercept:
+            intercept = np.zeros(self.k)
+        elif self.k > 1:
+            intercept = intercept - intercept.mean()
+        return {
+            "classes_": self.labels.classes,
+            "coef_": coef.astype(self.dtype, copy=False),
+            "intercept_": intercept.astype(self.dtype, copy=False),
+        }
+
     def evaluate(
         self, x: np.ndarray, curved: bool = False
     ) -> tuple[float, np.ndarray, np.ndarray | None]:
         """Value and gradient of the smooth part, and its Hessian if asked."""
         coef, intercept = self.coefficients(x)
-        at: dict[str, Any] = dict(
-            coef=coef.astype(self.dtype), intercept=intercept.astype(self.dtype)
-        )
+        at: dict[str, Any] = dict(coef=coef.astype(self.dtype), intercept=intercept)
+        if self._far:
+            at |= dict(intercept=x.reshape(self.k, -1)[:, -1], centre=self.mean)
         curvature = None
         if curved:
             at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
@@ -194,7 +209,8 @@ class LogisticProblem:
         else:
             found = self._sum(functools.partial(Loss.of, **at))
         gradient = found.gradient / self.total
-        gradient[:, :-1] -= self.mean * gradient[:, -1:]
+        if not self._far:
+            gradient[:, :-1] -= self.mean * gradient[:, -1:]
         gradient[:, :-1] /= self.scale
         gradient[:, :-1] += self.alpha * coef / self.scale
         if not self.fit_intercept:
