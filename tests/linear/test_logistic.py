@@ -106,7 +106,7 @@ def test_a_column_that_the_sample_lacks_gets_its_own_curvature():
 def test_columns_merge_to_the_moments_of_all_rows(rng, layout):
     X, weight = rng.standard_normal((50, 3)) + 5, rng.random(50)
     given = sparse.csr_array(X) if layout == "sparse" else X
-    parts = sum(Columns.of(given[i : i + 10], weight[i : i + 10], 2) for i in range(0, 50, 10))
+    parts = sum(Columns.of(given[i : i + 10], weight[i : i + 10]) for i in range(0, 50, 10))
     mean = weight @ X / weight.sum()
     np.testing.assert_allclose(parts.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(parts.squares, weight @ (X - mean) ** 2, rtol=1e-9)

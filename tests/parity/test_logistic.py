@@ -80,7 +80,8 @@ def test_l1_against_skglm():
     skglm = pytest.importorskip("skglm")
     X, y = standardised(load_breast_cancer)
     alpha = 0.01
-    theirs = skglm.SparseLogisticRegression(alpha=alpha, tol=1e-10, fit_intercept=False).fit(X, y)
+    theirs = skglm.SparseLogisticRegression(alpha=alpha, tol=1e-10, fit_intercept=False)
+    theirs.fit(np.asfortranarray(X), y)
     C = 1 / (alpha * len(y))
     ours = LogisticRegression(C=C, l1_ratio=1, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-6)

@@ -13,8 +13,8 @@ def test_the_same_weights_after_the_same_passes(rng, k):
     X, y = rng.integers(-4, 5, (60, 4)).astype(float), rng.integers(k, size=60)
     with pytest.warns(ConvergenceWarning):
         ours = Perceptron(max_iter=7).fit(X, y)
+    theirs = peer.Perceptron(max_iter=7, tol=1e-9, n_iter_no_change=100, shuffle=False)
     with pytest.warns(ConvergenceWarning):
-        theirs = peer.Perceptron(max_iter=7, tol=1e-9, n_iter_no_change=100, shuffle=False)
         theirs.fit(X, y)
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
     np.testing.assert_array_equal(ours.intercept_, theirs.intercept_)
