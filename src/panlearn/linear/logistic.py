@@ -157,7 +157,8 @@ class LogisticRegression(LinearClassifier, Iterative):
             else:
                 x, step = minimise(problem, x, curvature, loop)
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
-        vars(self).update(problem.attributes(x))
+        for name, value in problem.attributes(x).items():
+            setattr(self, name, value)
         if endless and self.converged_:
             warnings.warn(
                 "the classes are separable, so without a penalty there is no finite solution; the "
