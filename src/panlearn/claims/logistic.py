@@ -174,7 +174,7 @@ def logistic_regression_is_maximum_likelihood() -> Iterator[Evidence]:
         yield equal("gradient", found.gradient[0, :-1] / n, gradient, 1e-12)
         other = -X.T @ (sign * sigmoid(-sign * (X @ w))) / n
         yield equal("gradient with labels -1, 1", gradient, other, 1e-12)
-    yield at_most("gradient at the fit", np.linalg.norm(gradient), 1e-6)
+    yield at_most("gradient at the fit", float(np.linalg.norm(gradient)), 1e-6)
     again = LogisticRegression(C=np.inf, fit_intercept=False).fit(X, sign)
     yield equal("coefficients of the two codings", again.coef_, model.coef_, 1e-12)
 

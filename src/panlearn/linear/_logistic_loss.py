@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from panlearn.core.statistics import Moments, Statistic, Sums
+from panlearn.core.statistics import Statistic, Sums
 
 NO_WEIGHT = np.empty(0)
 # What lets a dot product use the vector units; NaN and infinity keep their meaning.
@@ -36,10 +36,18 @@ class Loss(Sums):
 
     @classmethod
     def of(
-        cls, X: Any, y: np.ndarray, weight: np.ndarray | None, coef: np.ndarray, intercept: Any
+        cls,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        centre: np.ndarray | None = None,
     ) -> Self:
-        """Loss of rows X with integer labels y at weights (k, d) and intercepts (k,)."""
+        """Loss of rows X, or X - centre, with codes y at weights (k, d) and intercepts (k,)."""
         k, d = coef.shape
+        if centre is not None:
+            X = (X.toarray() if sparse.issparse(X) else X) - centre.astype(X.dtype)
         gradient = np.zeros((k, d + 1))
         if k == 1 and isinstance(X, np.ndarray) and X.flags.c_contiguous:
             # one read of X where two products would take two
@@ -76,9 +84,12 @@ class LossAndCurvature(Sums):
         mean: np.ndarray,
         scale: np.ndarray,
         stride: int,
+        centre: np.ndarray | None = None,
     ) -> Self:
         """Loss as in `Loss.of`; curvature in ``(x - mean) / scale`` and a column of ones."""
-        first = Loss.of(X, y, weight, coef, intercept)
+        first = Loss.of(X, y, weight, coef, intercept, centre)
+        if centre is not None:
+            intercept = intercept - coef @ centre
         sample = _standard(X[::stride], mean, scale)
         some = None if weight is None else weight[::stride]
         hessian = _hessian(sample, probabilities(X[::stride], coef, intercept), some)
@@ -96,28 +107,24 @@ class LossAndCurvature(Sums):
 
 @dataclass(frozen=True)
 class Columns(Statistic):
-    """Weight, mean and centred sum of squares of each column, and the moments of a sample."""
+    """Weight, mean and centred sum of squares of each column."""
 
     weight: float
     mean: np.ndarray
     squares: np.ndarray
-    sample: Moments | None
 
     @classmethod
-    def of(cls, X: Any, weight: np.ndarray | None, stride: int) -> Self:
-        """Describe the columns of X; the moments are those of every `stride`-th row, if any."""
+    def of(cls, X: Any, weight: np.ndarray | None = None) -> Self:
+        """Describe the columns of X, dense or sparse."""
         some = np.ones(X.shape[0], X.dtype) if weight is None else weight
         total = float(some.sum())
         if sparse.issparse(X):
             mean, squares = some @ X, some @ X.multiply(X)
-            mean = np.asarray(mean, dtype=float) / max(total, 1e-300)
+            mean = np.asarray(mean, dtype=float) / (total or 1.0)
             squares = np.asarray(squares, dtype=float) - total * mean * mean
         else:
             mean, squares = column_moments(np.ascontiguousarray(X), some)
-        moments = None
-        if stride:
-            moments = Moments.of(X[::stride], weight=None if weight is None else some[::stride])
-        return cls(total, mean, np.maximum(squares, 0), moments)
+        return cls(total, mean, np.maximum(squares, 0))
 
     def __add__(self, other: Any) -> Self:
         if isinstance(other, int) and other == 0:
@@ -128,17 +135,10 @@ class Columns(Statistic):
         share = other.weight / weight if weight else 0.0
         delta = other.mean - self.mean
         squares = self.squares + other.squares + self.weight * share * delta * delta
-        sample = None if self.sample is None else self.sample + other.sample
-        return type(self)(weight, self.mean + share * delta, squares, sample)
+        return type(self)(weight, self.mean + share * delta, squares)
 
     def __mul__(self, factor: float) -> Self:
-        sample = None if self.sample is None else self.sample * factor
-        return type(self)(factor * self.weight, self.mean, factor * self.squares, sample)
-
-    @property
-    def is_finite(self) -> bool:
-        """The sample is part of the rows, so the sums over all of them tell."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self.squares).all())
+        return type(self)(factor * self.weight, self.mean, factor * self.squares)
 
 
 def scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
@@ -253,22 +253,28 @@ def residuals(Z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def column_moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and centred sum of squares of each column, shifted by the first row."""
+    """Weighted mean and centred sum of squares of each column, by two walks over the rows."""
     n, d = X.shape
     mean, squares, total = np.zeros(d), np.zeros(d), 0.0
     if n == 0:
         return mean, squares
-    shift = X[0].astype(np.float64)
+    shift, drift = X[0].astype(np.float64), np.zeros(d)
     for i in range(n):
         s = np.float64(weight[i])
         total += s
         for j in range(d):
-            delta = X[i, j] - shift[j]
-            mean[j] += s * delta
-            squares[j] += s * delta * delta
+            mean[j] += s * (X[i, j] - shift[j])
     if total > 0:
         for j in range(d):
-            mean[j] /= total
-            squares[j] -= total * mean[j] * mean[j]
-            mean[j] += shift[j]
+            mean[j] = shift[j] + mean[j] / total
+    for i in range(n):
+        s = np.float64(weight[i])
+        for j in range(d):
+            delta = X[i, j] - mean[j]
+            drift[j] += s * delta
+            squares[j] += s * delta * delta
+    if total > 0:  # at a large offset the mean is off by its rounding: take that out
+        for j in range(d):
+            squares[j] -= drift[j] * (drift[j] / total)
+            mean[j] += drift[j] / total
     return mean, squares

@@ -17,7 +17,7 @@ import numpy as np
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.statistics import LabelCounts, Statistic
+from panlearn.core.statistics import LabelCounts, Moments, Statistic
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 
@@ -86,8 +86,12 @@ def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, we
     return summary(X if columns is None else X[:, columns], codes, weight)
 
 
-def _columns(X: Any, y: Any, weight: Any, *, stride: int) -> Columns:
-    return Columns.of(X, weight, stride)
+def _columns(X: Any, y: Any, weight: Any) -> Columns:
+    return Columns.of(X, weight)
+
+
+def _sampled_moments(X: Any, y: Any, weight: Any, *, stride: int) -> Moments:
+    return Moments.of(X[::stride], weight=None if weight is None else weight[::stride])
 
 
 class LogisticProblem:
@@ -119,15 +123,16 @@ class LogisticProblem:
         self.columns = self._describe()
 
     def _describe(self) -> Columns:
-        """One pass for the mean and the scale of each column, and the moments of a sample."""
-        stride = self._stride if self.dense else 0
-        columns = self._sum(functools.partial(_columns, stride=stride), require_finite=True)
+        """One pass for the mean and the scale of each column."""
+        columns = self._sum(_columns, require_finite=True)
         mean = columns.mean if self.fit_intercept else np.zeros(self.d)
         spread = columns.squares / columns.weight + (columns.mean - mean) ** 2
         # With the penalty inside, no coordinate has a large curvature, not even of a tiny column.
         scale = np.sqrt(spread + 4 * self.alpha)
         self.mean, self.scale = mean, np.where(scale > 0, scale, 1.0)
         self.penalty = np.tile(np.append(self.l1 / self.scale, 0.0), self.k)
+        # at a large offset the rows are centred before anything is multiplied
+        self._far = bool((np.abs(mean) > 100 * self.scale).any())
         return columns
 
     @property
@@ -177,14 +182,27 @@ class LogisticProblem:
         coef = x[:, :-1] / self.scale
         return coef, x[:, -1] - coef @ self.mean
 
+    def attributes(self, x: np.ndarray) -> dict[str, Any]:
+        """The fitted attributes of an estimator at x."""
+        coef, intercept = self.coefficients(x)
+        if not self.fit_intercept:
+            intercept = np.zeros(self.k)
+        elif self.k > 1:
+            intercept = intercept - intercept.mean()
+        return {
+            "classes_": self.labels.classes,
+            "coef_": coef.astype(self.dtype, copy=False),
+            "intercept_": intercept.astype(self.dtype, copy=False),
+        }
+
     def evaluate(
         self, x: np.ndarray, curved: bool = False
     ) -> tuple[float, np.ndarray, np.ndarray | None]:
         """Value and gradient of the smooth part, and its Hessian if asked."""
         coef, intercept = self.coefficients(x)
-        at: dict[str, Any] = dict(
-            coef=coef.astype(self.dtype), intercept=intercept.astype(self.dtype)
-        )
+        at: dict[str, Any] = dict(coef=coef.astype(self.dtype), intercept=intercept)
+        if self._far:
+            at |= dict(intercept=x.reshape(self.k, -1)[:, -1], centre=self.mean)
         curvature = None
         if curved:
             at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
@@ -194,7 +212,8 @@ class LogisticProblem:
         else:
             found = self._sum(functools.partial(Loss.of, **at))
         gradient = found.gradient / self.total
-        gradient[:, :-1] -= self.mean * gradient[:, -1:]
+        if not self._far:
+            gradient[:, :-1] -= self.mean * gradient[:, -1:]
         gradient[:, :-1] /= self.scale
         gradient[:, :-1] += self.alpha * coef / self.scale
         if not self.fit_intercept:
@@ -210,9 +229,9 @@ class LogisticProblem:
         """The Hessian at the best constant prediction: (diag p - p p') kron the scatter of X."""
         p = self.labels.count / self.total
         between = np.array([[p[0] * p[1]]]) if self.k == 1 else np.diag(p) - np.outer(p, p)
-        sample = self.columns.sample
-        if sample is None:
+        if not self.dense:
             return self._finish(np.outer(np.diag(between), np.ones(self.d + 1)))
+        sample = self._sum(functools.partial(_sampled_moments, stride=self._stride))
         second = sample.scatter if self.fit_intercept else sample.raw
         spread = self.columns.squares / self.total
         spread += (self.columns.mean - self.mean) ** 2

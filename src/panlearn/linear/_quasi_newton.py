@@ -20,8 +20,9 @@ functions. SIAM J. Optim. 24(3). doi:10.1137/130921428
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
@@ -31,6 +32,10 @@ MEMORY = 30
 # Steps that shrink the decrement less than this make the model worth renewing.
 SLOW = 0.3
 ARMIJO = 1e-4
+# Steps without progress, where all that is left to gain is below rounding, that end the walk.
+STALLS = 5
+# Sweeps of coordinate descent before a linear solve, and how often the two take turns.
+SWEEPS, ROUNDS = 20, 50
 
 
 class Loop(Protocol):
@@ -40,8 +45,10 @@ class Loop(Protocol):
 
     def __iter__(self) -> Iterator[int]: ...
 
-    def record(self, *, change: float, objective: float) -> None:
-        """Note a step."""
+    def record(
+        self, *, change: float, objective: float, attributes: Callable[[], dict[str, Any]]
+    ) -> None:
+        """Note a step, and how to describe the model as of now."""
         ...
 
 
@@ -92,8 +99,34 @@ class LassoModel:
         self._curvature, self._penalty = _regular(curvature), penalty
 
     def step(self, x: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Coordinate descent on the model."""
-        return lasso_step(self._curvature, gradient, x, self._penalty, 1e-6, 100)
+        """Coordinate descent finds the support, a linear solve goes to the minimum on it."""
+        point, slope, reference = x.copy(), gradient.copy(), 0.0
+        for _ in range(ROUNDS):
+            reference, done = lasso_sweeps(
+                self._curvature, slope, point, self._penalty, reference, SWEEPS
+            )
+            if done:
+                break
+            move = self._along_support(point, slope)
+            point += move
+            slope += self._curvature @ move
+        return point - x
+
+    def _along_support(self, point: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """The way to the minimum for these signs, up to where the first sign would change."""
+        free = np.flatnonzero((point != 0) | (self._penalty == 0))
+        sign = np.sign(point[free])
+        factor = _cholesky(self._curvature[np.ix_(free, free)])
+        way = -linalg.cho_solve(factor, slope[free] + self._penalty[free] * sign)
+        crosses = (way * sign < -np.abs(point[free])) & (self._penalty[free] > 0)
+        reach = np.full(len(free), np.inf)
+        reach[crosses] = np.abs(point[free][crosses] / way[crosses])
+        move = np.zeros_like(point)
+        move[free] = min(1.0, reach.min(initial=np.inf)) * way
+        if crosses.any():
+            first = free[reach.argmin()]
+            move[first] = -point[first]
+        return move
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
         """BFGS: B + y y' / s'y - B s s' B / s'B s."""
@@ -124,6 +157,10 @@ class Problem(Protocol):
 
     def model(self, curvature: np.ndarray) -> Model:
         """Make a model from a curvature."""
+        ...
+
+    def attributes(self, x: np.ndarray) -> dict[str, Any]:
+        """Say what x means for an estimator."""
         ...
 
 
@@ -159,13 +196,20 @@ def minimise(
     assert first is not None  # evaluate was asked for one
     model = problem.model(first)
     value, before, age, step = smooth + norm(x), np.inf, 0, x
+    least, stalled = np.inf, 0
     for _ in loop:
         step = model.step(x, gradient)
         decrease = -(gradient @ step + norm(x + step) - norm(x))
         decrement = np.sqrt(max(decrease, 0.0))
-        loop.record(change=decrement, objective=value)
-        if loop.converged:
+        here = functools.partial(problem.attributes, x)
+        loop.record(change=decrement, objective=value, attributes=here)
+        stalled = stalled + 1 if decrement > 0.5 * least else 0
+        least = min(least, decrement)
+        # rounding may keep the gradient from getting any smaller
+        lost = stalled >= STALLS and decrease <= problem.epsilon * abs(value)
+        if loop.converged or lost:
             x = x + step  # costs nothing, and is closer than the last point evaluated
+            loop.converged = True
             break
         curved, size = decrement > SLOW * before and age >= problem.patience, 1.0
         while True:
@@ -210,39 +254,41 @@ def _cholesky(curvature: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 @njit(cache=True, nogil=True)
-def lasso_step(
+def lasso_sweeps(
     B: np.ndarray,
-    gradient: np.ndarray,
-    x: np.ndarray,
+    slope: np.ndarray,
+    point: np.ndarray,
     penalty: np.ndarray,
-    tol: float,
-    max_sweeps: int,
-) -> np.ndarray:
-    """Coordinate descent on g's + s'Bs/2 + sum penalty |x + s|: sweeps all, then the moving."""
-    p = len(x)
-    step, slope = np.zeros(p), gradient.copy()
+    reference: float,
+    sweeps: int,
+) -> tuple[float, bool]:
+    """Coordinate descent on a quadratic with Hessian B plus sum penalty |x|, in place.
+
+    Sweeps over all coordinates, then over those that are not zero until these rest. Returns what
+    the first sweep of all moved, squared in the norm of B, and whether a last one moved next to
+    nothing beside it.
+    """
+    p = len(point)
     moving = np.ones(p, np.bool_)
-    everything, first = True, 0.0
-    for _ in range(max_sweeps):
+    everything = True
+    for _ in range(sweeps):
         moved = 0.0
         for j in range(p):
             if not (everything or moving[j]):
                 continue
-            now = x[j] + step[j]
-            target = now - slope[j] / B[j, j]
-            threshold = penalty[j] / B[j, j]
-            new = np.sign(target) * max(abs(target) - threshold, 0.0)
-            delta = new - now
+            target = point[j] - slope[j] / B[j, j]
+            new = np.sign(target) * max(abs(target) - penalty[j] / B[j, j], 0.0)
+            delta = new - point[j]
             moving[j] = new != 0.0
             if delta != 0.0:
-                step[j] += delta
+                point[j] = new
                 moved += delta * delta * B[j, j]
                 for i in range(p):
                     slope[i] += delta * B[j, i]
-        if first == 0.0:
-            first = moved
-        small = moved <= tol * first
+        if reference == 0.0:
+            reference = moved
+        small = moved <= 1e-8 * reference
         if small and everything:
-            break
+            return reference, True
         everything = small
-    return step
+    return reference, False

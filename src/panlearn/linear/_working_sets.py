@@ -7,7 +7,9 @@ this, which one pass over the rows tells.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +31,7 @@ class Steps:
             if self.converged:
                 return
 
-    def record(self, *, change: float, objective: float) -> None:
+    def record(self, *, change: float, **_: Any) -> None:
         """Compare the change with the tolerance."""
         self.converged = change <= self._tol
 
@@ -46,7 +48,11 @@ def minimise_by_working_sets(
         active = np.abs(gradient + penalty * np.sign(x))
         excess = np.where(x != 0, active, np.maximum(np.abs(gradient) - penalty, 0.0))
         change = float(np.sqrt(np.sum(excess**2 / scale)))
-        loop.record(change=change, objective=value + float(np.sum(penalty * np.abs(x))))
+        loop.record(
+            change=change,
+            objective=value + float(np.sum(penalty * np.abs(x))),
+            attributes=functools.partial(problem.attributes, x),
+        )
         if loop.converged:
             break
         support = (x[:, :-1] != 0).any(axis=0)

@@ -157,7 +157,8 @@ class LogisticRegression(LinearClassifier, Iterative):
             else:
                 x, step = minimise(problem, x, curvature, loop)
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
-        self._learn(problem, x)
+        for name, value in problem.attributes(x).items():
+            setattr(self, name, value)
         if endless and self.converged_:
             warnings.warn(
                 "the classes are separable, so without a penalty there is no finite solution; the "
@@ -167,16 +168,6 @@ class LogisticRegression(LinearClassifier, Iterative):
                 stacklevel=3,
             )
         return self
-
-    def _learn(self, problem: LogisticProblem, x: np.ndarray) -> None:
-        coef, intercept = problem.coefficients(x)
-        if not self.fit_intercept:
-            intercept = np.zeros(problem.k)
-        elif problem.k > 1:
-            intercept -= intercept.mean()
-        self.classes_ = problem.labels.classes
-        self.coef_ = coef.astype(problem.dtype, copy=False)
-        self.intercept_ = intercept.astype(problem.dtype, copy=False)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class.

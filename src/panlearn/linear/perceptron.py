@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -11,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import Positive, RandomState
+from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows, StreamRows
@@ -37,6 +38,8 @@ class Perceptron(LinearClassifier, Iterative):
         Whether to learn the intercept b.
     max_iter : int, default=1000
         The most passes over the rows.
+    tol : float, default=0.0
+        Stop after a pass with no more mistakes than this.
     shuffle : bool, default=False
         Walk the rows in a fresh random order each pass instead of in their own order.
     random_state : int, Generator or RandomState, default=None
@@ -56,7 +59,8 @@ class Perceptron(LinearClassifier, Iterative):
     n_iter_ : int
         Passes over the rows, the last one, without a mistake, included.
     converged_ : bool
-        Whether a whole pass was free of mistakes: every row is on its side of the hyperplane.
+        Whether a whole pass was free of mistakes (or made `tol` at most): every row is on its
+        side of the hyperplane.
     history_ : dict
         ``mistakes`` of each pass, which is also its ``change``.
     n_features_in_ : int
@@ -96,6 +100,7 @@ class Perceptron(LinearClassifier, Iterative):
     multi_class: Literal["ovr", "ovo"] = "ovr"
     fit_intercept: bool = True
     max_iter: Positive[int] = 1000
+    tol: NonNegative[float] = 0.0
     shuffle: bool = False
     random_state: RandomState = None
 
@@ -120,13 +125,14 @@ class Perceptron(LinearClassifier, Iterative):
         rng = generator(self.random_state)
         remedy = "if no hyperplane separates the classes, use LogisticRegression; or raise max_iter"
         active = np.ones(len(self.coef_), dtype=bool)
-        loop = Iterations(self, max_iter=self.max_iter, tol=0, rows=rows, remedy=remedy)
+        loop = Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows, remedy=remedy)
         with loop:
             for _ in loop:
                 mistakes = self._pass(rows, active, rng)
                 # a problem without a mistake in a whole pass will never make one again
                 active &= mistakes > 0
-                loop.record(change=mistakes.sum(), mistakes=mistakes.sum())
+                made = mistakes.sum()
+                loop.record(change=made, mistakes=made, attributes=self._attributes)
         return self
 
     @fitting
@@ -155,13 +161,13 @@ class Perceptron(LinearClassifier, Iterative):
             self._start(np.unique(classes), rows)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first partial_fit")
-        self.coef_, self.intercept_ = self.coef_.copy(), self.intercept_.copy()
-        self.n_updates_: np.ndarray = self.n_updates_.copy()
+        for name in ("coef_", "intercept_", "n_updates_", "history_"):
+            # what is changed in place is a copy, so that a failure can be undone
+            setattr(self, name, copy.deepcopy(getattr(self, name)))
         rng, active = generator(self.random_state), np.ones(len(self.coef_), dtype=bool)
         mistakes = self._pass(rows, active, rng)
-        passes: list[float] = [*self.history_["mistakes"], float(mistakes.sum())]
-        self.history_: dict[str, list[float]] = {"mistakes": passes}
-        self.n_iter_, self.converged_ = len(passes), not mistakes.any()
+        self.history_["mistakes"].append(float(mistakes.sum()))
+        self.n_iter_, self.converged_ = len(self.history_["mistakes"]), not mistakes.any()
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -206,8 +212,13 @@ class Perceptron(LinearClassifier, Iterative):
         problems = self._signs().shape[1]
         self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)
         self.intercept_ = np.zeros(problems, dtype=rows.dtype)
-        self.n_updates_ = np.zeros(problems, dtype=np.int64)
-        self.history_ = {"mistakes": []}
+        self.n_updates_: np.ndarray = np.zeros(problems, dtype=np.int64)
+        self.history_: dict[str, list[float]] = {"mistakes": []}
+
+    def _attributes(self) -> dict[str, Any]:
+        """Copies of what a walk changes, for callbacks."""
+        names = ("classes_", "coef_", "intercept_", "n_updates_")
+        return {name: getattr(self, name).copy() for name in names}
 
     def _signs(self) -> np.ndarray:
         """The side of each class in each problem, (n_classes, n_problems); 0 takes no part."""
