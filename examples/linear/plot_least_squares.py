@@ -20,13 +20,14 @@ X, weight = x[:, None], 1 / sigma**2
 
 
 def fit_both(y):
+    """Fit the line without and with weights."""
     return LinearRegression().fit(X, y), LinearRegression().fit(X, y, sample_weight=weight)
 
 
 y = truth + sigma * rng.normal(size=40)
 plain, weighted = fit_both(y)
-slopes = np.array([[m.coef_[0] for m in fit_both(truth + sigma * rng.normal(size=40))]
-                   for _ in range(1000)])  # fmt: skip
+repeats = (truth + sigma * rng.normal(size=40) for _ in range(1000))
+slopes = np.array([[model.coef_[0] for model in fit_both(targets)] for targets in repeats])
 
 fig, (top, bottom) = plt.subplots(2, 1, figsize=(7, 7), height_ratios=[2, 1], layout="constrained")
 precise = sigma < 1

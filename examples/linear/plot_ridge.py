@@ -36,6 +36,9 @@ top.set(ylabel="coefficient", title="Each coefficient shrinks to zero")
 bottom.semilogx(alphas, error, color="black")
 for axis in (top, bottom):
     axis.axvline(best, color="0.5", linestyle="--")
-bottom.annotate(f"least at {best:.1f}", (best, min(error)), (best * 2, np.mean(error)))
+bottom.annotate(
+    f"least at alpha = {best:.0f}", (best, min(error)), (best * 0.8, min(error) + 60), ha="right"
+)
+bottom.set_ylim(min(error) - 10, min(error) + 150)
 bottom.set(xlabel="penalty alpha", ylabel="squared error", title="Error in cross-validation")
 plt.show()

@@ -20,6 +20,7 @@ outlying = np.arange(40) >= 35
 
 
 def with_outliers(shift):
+    """Give the targets with the last five moved down."""
     return np.where(outlying, clean - shift, clean)
 
 
@@ -42,7 +43,7 @@ for name, (model, colour) in models.items():
 left.set(xlabel="x", ylabel="y", title="Outliers 25 below the line")
 left.legend(loc="lower left")
 right.axhline(1.5, color="0.3", linestyle=":", label="truth")
-right.set(xlabel="distance of the outliers from the line", ylabel="fitted slope",
-          title="Only least squares keeps following them")  # fmt: skip
+right.set(xlabel="distance of the outliers from the line", ylabel="fitted slope")
+right.set_title("Only least squares keeps following them")
 right.legend(loc="lower left")
 plt.show()

@@ -171,3 +171,9 @@ def test_save_load_and_go_on(rng, tmp_path):
     panlearn.save(model, tmp_path / "model")
     loaded = panlearn.load(tmp_path / "model").partial_fit(X[40:], y[40:])
     np.testing.assert_allclose(loaded.coef_, BayesianLinearRegression().fit(X, y).coef_, rtol=1e-10)
+
+
+def test_overflow_is_said(rng):
+    X, y = line(rng)
+    with pytest.raises(ValueError, match="similar scales"):
+        BayesianLinearRegression().fit(X * 1e150, y * 1e-150)

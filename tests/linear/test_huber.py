@@ -152,3 +152,11 @@ def test_save_and_load(rng, tmp_path):
     loaded = panlearn.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.outliers_, model.outliers_)
+
+
+def test_overflow_is_said(rng):
+    X, y = contaminated(rng)
+    with pytest.raises(ValueError, match="similar scales"):
+        HuberRegressor().fit(X * 1e150, y * 1e-150)
+    with pytest.raises(ValueError, match="too large"):
+        HuberRegressor().fit(X * 1e160, y)

@@ -244,12 +244,15 @@ class _Problem:
         ridge = np.append(np.full(len(self.x_mean), self.alpha), [0.0] * self.intercept)
         pull = sums.inside[:-1, -1] + sums.outside[:-1, -1]
         kept = sums.weight - self.epsilon**2 * sums.outlying
-        gradient = np.append(
-            2 * ridge * point.coef - 2 / scale * pull, kept - sums.inside[-1, -1] / scale**2
-        )
-        newton = 2 / scale * sums.inside
-        newton[-1] /= scale  # the last column is r / sigma
-        newton[:, -1] /= scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = np.append(
+                2 * ridge * point.coef - 2 / scale * pull, kept - sums.inside[-1, -1] / scale**2
+            )
+            newton = 2 / scale * sums.inside
+            newton[-1] /= scale  # the last column is r / sigma
+            newton[:, -1] /= scale
+        if not (np.isfinite(newton).all() and np.isfinite(gradient).all()):
+            raise ValueError("the fit overflows float64: bring X and y to similar scales")
         newton[np.diag_indices(len(ridge))] += 2 * ridge
         reweighted = newton.copy()
         reweighted[:-1, :-1] += 2 / scale * sums.outside[:-1, :-1]
