@@ -35,6 +35,9 @@ def update(theta, covariance, X, y, noise, past) -> None:  # noqa: ANN001
         spread = noise[i]
         for j in range(size):
             spread += x[j] * p[j]
+        if not np.isfinite(spread):  # an overflow would leave the row out; the caller looks for NaN
+            theta[:] = np.nan
+            return
         for j in range(size):
             gain[j] = p[j] / spread
         for t in range(targets):

@@ -221,44 +221,40 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         require_memory((d, d), "the posterior covariance", "use Ridge, or fewer features")
         statistic = getattr(self, "statistic_", 0) + map_reduce(root_of, rows)
         given: Any = self.prior_covariance
-        problem = _Evidence.of(
-            statistic,
-            prior_mean(self.prior_mean, d),
-            None
-            if np.ndim(given) == 0  # a multiple of the identity
-            else covariance_root(prior_covariance(given, d)),
-            fit_intercept=self.fit_intercept,
-        )
-        alpha, precision = self._maximise(problem)
-        coef = problem.coef(alpha, precision)
+        white = np.ndim(given) == 0  # learned, or one variance for all
+        root = None if white else covariance_root(prior_covariance(given, d))
+        center = prior_mean(self.prior_mean, d)
+        problem = _Evidence.of(statistic, center, root, fit_intercept=self.fit_intercept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alpha, precision = self._maximise(problem)
+            coef = problem.coef(alpha, precision)
+            self.sigma_ = problem.covariance(alpha, precision)
+            self.log_evidence_ = problem.log_evidence(alpha, precision)
+            final = self._score(problem, alpha, precision)
         self.coef_ = coef.astype(rows.dtype, copy=False)
         self.intercept_ = 0.0
         if self.fit_intercept:
             self.intercept_ = float(statistic.mean[d] - statistic.mean[:d] @ coef)
-        self.sigma_ = problem.covariance(alpha, precision)
         self.alpha_, self.lambda_, self.statistic_ = alpha, precision, statistic
-        self.log_evidence_ = problem.log_evidence(alpha, precision)
-        self.scores_ = np.append(self.history_["score"], self._score(problem, alpha, precision))
+        self.scores_ = np.append(self.history_["score"], final)
         return self
 
     def _maximise(self, problem: _Evidence) -> tuple[float, float]:
         """MacKay's fixed point for the precisions of noise and prior, of those not given."""
-        alpha = 1 / (problem.variance + EPS if self.noise_variance is None else self.noise_variance)
-        given: Any = self.prior_covariance
-        precision = 1.0 if given is None or np.ndim(given) else 1 / given
-        done = self.noise_variance is not None and self.prior_covariance is not None
-        last = None
+        noise = self.noise_variance
+        prior: Any = self.prior_covariance
+        alpha = 1 / (problem.variance + EPS if noise is None else noise)
+        precision = 1.0 if prior is None or np.ndim(prior) else 1 / prior
+        done, last = noise is not None and prior is not None, None
         with Iterations(self, max_iter=self.max_iter, tol=self.tol) as loop:
             for _ in loop:
-                coef, score = (
-                    problem.coef(alpha, precision),
-                    self._score(problem, alpha, precision),
-                )
+                coef = problem.coef(alpha, precision)
+                score = self._score(problem, alpha, precision)
                 errors, length, used = problem.summary(alpha, precision)
-                if self.noise_variance is None:
+                if noise is None:
                     free = max(problem.weight - used, 0.0)
                     alpha = (free + 2 * self.alpha_1) / (errors + 2 * self.alpha_2)
-                if self.prior_covariance is None:
+                if prior is None:
                     precision = (used + 2 * self.lambda_1) / (length + 2 * self.lambda_2)
                 change = np.inf if last is None else np.abs(coef - last).sum()
                 loop.record(change=0.0 if done else change, score=score)
@@ -272,6 +268,8 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
             score += self.alpha_1 * np.log(alpha) - self.alpha_2 * alpha
         if self.prior_covariance is None:
             score += self.lambda_1 * np.log(precision) - self.lambda_2 * precision
+        if not np.isfinite(score):
+            raise ValueError("the fit overflows float64: bring X and y to similar scales")
         return float(score)
 
 

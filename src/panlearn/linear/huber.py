@@ -52,9 +52,9 @@ class HuberRegressor(Iterative, LinearRegressor):
         Whether to start from the last fit.
     fit_intercept : bool, default=True
         Whether to learn the intercept b, which is not penalised.
-    tol : float, default=1e-05
-        The end: the root of the decrease of the objective that the next step promises, relative
-        to the objective.
+    tol : float, default=1e-07
+        The end: the root of the decrease of the objective that the last step promised, in units
+        of the scale at each row. It has no unit, unlike scikit-learn's bound on the gradient.
 
     Attributes
     ----------
@@ -79,17 +79,15 @@ class HuberRegressor(Iterative, LinearRegressor):
 
     Notes
     -----
-    Iteratively reweighted least squares. The loss of an outlier is the least, over u in (0, 1],
-    of :math:`u r^2 / \sigma + \epsilon^2 \sigma (1/u - 1)`, attained at
-    :math:`u = \epsilon \sigma / |r|`: with u held, a ridge fit with weights :math:`s_i u_i`
-    lowers the objective. Once the outliers are told apart, the step of Newton's method, which is
-    a least-squares fit on the inliers with :math:`r / \sigma` as one more column, lands on the
-    minimum. Each iteration tries Newton's step and takes the reweighted one if the objective did
-    not fall. Both come from sums over the rows, one pass and :math:`O(n d^2)` an iteration, so
-    X may be an array, a sparse matrix, a stream that can be walked again or a Dask collection.
+    Iteratively reweighted least squares on the inliers, with :math:`r / \sigma` as one more
+    column: this is Newton's method, and once inliers and outliers are told apart its step lands
+    on the minimum. Where it does not lower the objective, outliers join in with the weight
+    :math:`\epsilon \sigma / |r|` and the step is shortened until it does. Both steps come from
+    the same sums over the rows, one pass and :math:`O(n d^2)` each, so X may be an array, a sparse
+    matrix, a stream that can be walked again or a Dask collection.
 
-    If more than a part :math:`1 / \epsilon^2` of the rows is fitted exactly the scale is zero to
-    rounding, and the method ends in least absolute deviations.
+    If more than a part :math:`1 - 1 / \epsilon^2` of the rows can be fitted exactly, the scale
+    ends at zero (1e-12 of the spread of y) and the fit is one of least absolute deviations.
 
     References
     ----------
@@ -106,8 +104,8 @@ class HuberRegressor(Iterative, LinearRegressor):
     >>> y = 2 * X[:, 0] + np.tile([-0.1, 0.1], 5)
     >>> y[4] = 1000.0
     >>> model = HuberRegressor().fit(X, y)
-    >>> model.coef_.round(1), model.outliers_.nonzero()[0]
-    (array([2.]), array([4]))
+    >>> model.coef_.round(1), model.outliers_[4]
+    (array([2.]), np.True_)
     """
 
     _: KW_ONLY
@@ -116,7 +114,7 @@ class HuberRegressor(Iterative, LinearRegressor):
     alpha: NonNegative[float] = 0.0001
     warm_start: bool = False
     fit_intercept: bool = True
-    tol: NonNegative[float] = 1e-5
+    tol: NonNegative[float] = 1e-7
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -181,7 +179,7 @@ class HuberRegressor(Iterative, LinearRegressor):
                 for new, promised in problem.candidates(sums, point):
                     after = map_reduce(problem.at(new), rows)
                     gained = objective - problem.objective(after, new)
-                    if gained >= 0.1 * promised:
+                    if gained >= 0.1 * promised - 8 * EPS * objective:
                         point, sums, objective = new, after, objective - gained
                         break
                 else:  # no step lowers the objective: it is at its least, to rounding
@@ -246,12 +244,15 @@ class _Problem:
         ridge = np.append(np.full(len(self.x_mean), self.alpha), [0.0] * self.intercept)
         pull = sums.inside[:-1, -1] + sums.outside[:-1, -1]
         kept = sums.weight - self.epsilon**2 * sums.outlying
-        gradient = np.append(
-            2 * ridge * point.coef - 2 / scale * pull, kept - sums.inside[-1, -1] / scale**2
-        )
-        newton = 2 / scale * sums.inside
-        newton[-1] /= scale  # the last column is r / sigma
-        newton[:, -1] /= scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = np.append(
+                2 * ridge * point.coef - 2 / scale * pull, kept - sums.inside[-1, -1] / scale**2
+            )
+            newton = 2 / scale * sums.inside
+            newton[-1] /= scale  # the last column is r / sigma
+            newton[:, -1] /= scale
+        if not (np.isfinite(newton).all() and np.isfinite(gradient).all()):
+            raise ValueError("the fit overflows float64: bring X and y to similar scales")
         newton[np.diag_indices(len(ridge))] += 2 * ridge
         reweighted = newton.copy()
         reweighted[:-1, :-1] += 2 / scale * sums.outside[:-1, :-1]

@@ -99,8 +99,6 @@ class LeastAbsoluteDeviations(LinearRegressor):
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError("sample_weight is zero for every row: there is nothing to learn from")
         kept = weight > 0
         # in units where columns and targets are of order one, as the solver's tolerances expect
         design, x_centre, x_scale = _standardise(X[kept], self.fit_intercept)

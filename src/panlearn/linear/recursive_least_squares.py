@@ -179,12 +179,14 @@ class RecursiveLeastSquares(MultiTargetRegressor):
             theta, covariance = theta.copy(), covariance.copy()
         single = rows.y_ndim == 1
         for block in _blocks(rows):
-            y = np.ascontiguousarray(block.y.reshape(len(block.y), -1), dtype=float)
+            y = np.array(block.y.reshape(len(block.y), -1), dtype=float, order="C")
             if theta is None:
                 theta, covariance = self._prior(rows.n_features, y.shape[1])
             if y.shape[1] != theta.shape[1]:
                 raise ValueError(f"y has {y.shape[1]} targets; it had {theta.shape[1]} before")
+            # one type and layout, so that the kernel is compiled once
             dense = block.X.toarray() if sparse.issparse(block.X) else block.X
+            dense = np.array(dense, dtype=float, order="C")
             update(theta, covariance, dense, y, *self._row_weights(len(y), block.weight))
             seen += len(y) if block.weight is None else np.count_nonzero(block.weight)
         if not (np.isfinite(theta).all() and np.isfinite(covariance).all()):

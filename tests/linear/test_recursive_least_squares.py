@@ -1,0 +1,182 @@
+"""Recursive least squares: kernel against reference, batch answers, forgetting, a million rows."""
+
+import dask
+import numpy as np
+import pytest
+from scipy import sparse
+
+import panlearn
+from panlearn.linear import BayesianLinearRegression, RecursiveLeastSquares, Ridge
+from panlearn.linear._recursive_kernels import update
+
+
+def reference(theta, P, X, y, noise, past):
+    """The textbook step in NumPy."""
+    theta, P = theta.copy(), P.copy()
+    if X.shape[1] < len(P):
+        X = np.column_stack([X, np.ones(len(X))])
+    for x, target, r, f in zip(X, y, noise, past, strict=True):
+        P = P / f
+        K = P @ x / (x @ P @ x + r)
+        theta = theta + np.outer(K, target - x @ theta)
+        rest = np.eye(len(P)) - np.outer(K, x)
+        P = rest @ P @ rest.T + r * np.outer(K, K)
+    return theta, P
+
+
+def line(rng, n=60, d=3):
+    X = rng.normal(size=(n, d))
+    return X, X @ np.arange(1.0, d + 1) + 2 + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_the_kernel_is_the_reference(rng, size):
+    X, Y = rng.normal(size=(50, 3)), rng.normal(size=(50, 2))
+    noise, past = rng.uniform(0.1, 2, 50), rng.uniform(0.8, 1, 50)
+    A = rng.normal(size=(size, size))
+    theta, P = rng.normal(size=(size, 2)), A @ A.T
+    expected = reference(theta, P, X, Y, noise, past)
+    update(theta, P, X, Y, noise, past)
+    np.testing.assert_allclose(theta, expected[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(P, expected[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-12])
+def test_a_million_rows_leave_it_positive_definite(rng, noise):
+    X = rng.normal(size=(1_000_000, 6))
+    X[:, 5] = X[:, 4] + 1e-3 * X[:, 5]  # nearly collinear
+    model = RecursiveLeastSquares(noise_variance=noise).fit(X, X @ np.ones(6))
+    np.testing.assert_array_equal(model.covariance_, model.covariance_.T)
+    assert np.linalg.eigvalsh(model.covariance_)[0] > 0
+    np.testing.assert_allclose(model.coef_, 1.0, atol=1e-3)
+
+
+def test_rows_blocks_and_fit_agree(rng):
+    X, y = line(rng)
+    whole = RecursiveLeastSquares(forgetting=0.95).fit(X, y)
+    rows, blocks = RecursiveLeastSquares(forgetting=0.95), RecursiveLeastSquares(forgetting=0.95)
+    for i in range(60):
+        rows.partial_fit(X[i : i + 1], y[i : i + 1])
+    for i in range(0, 60, 7):
+        blocks.partial_fit(X[i : i + 7].tolist(), y[i : i + 7])
+    for other in (rows, blocks):
+        np.testing.assert_array_equal(other.theta_, whole.theta_)
+        np.testing.assert_array_equal(other.covariance_, whole.covariance_)
+    assert whole.n_samples_seen_ == 60
+
+
+def test_streams_dask_and_sparse_agree(rng):
+    da = pytest.importorskip("dask.array")
+    X, y = line(rng)
+    whole = RecursiveLeastSquares(forgetting=0.9).fit(X, y)
+    stream = ((X[i : i + 7], y[i : i + 7]) for i in range(0, 60, 7))
+    with dask.config.set(scheduler="threads"):
+        parts = RecursiveLeastSquares(forgetting=0.9).fit(
+            da.from_array(X, (20, 3)), da.from_array(y, 20)
+        )
+    for other in (
+        RecursiveLeastSquares(forgetting=0.9).fit(stream),
+        RecursiveLeastSquares(forgetting=0.9).fit(sparse.csr_array(X), y),
+        parts,
+    ):
+        np.testing.assert_array_equal(other.theta_, whole.theta_)
+
+
+def test_it_is_the_bayesian_posterior_and_ridge(rng):
+    X, y = line(rng)
+    A = rng.normal(size=(3, 3))
+    prior = dict(prior_mean=[1.0, 0.0, -1.0], prior_covariance=A @ A.T, noise_variance=0.1)
+    rls = RecursiveLeastSquares(fit_intercept=False, **prior).fit(X, y)
+    bayes = BayesianLinearRegression(fit_intercept=False, **prior).fit(X, y)
+    np.testing.assert_allclose(rls.coef_, bayes.coef_, rtol=1e-10)
+    np.testing.assert_allclose(rls.covariance_, bayes.sigma_, rtol=1e-8)
+    for ours, theirs in zip(rls.predict(X, True), bayes.predict(X, True), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+    # A flat prior on the intercept is a very wide one.
+    rls = RecursiveLeastSquares(prior_covariance=0.5, intercept_prior_variance=1e10).fit(X, y)
+    ridge = Ridge(alpha=2.0).fit(X, y)
+    np.testing.assert_allclose(rls.coef_, ridge.coef_, rtol=1e-6)
+    assert rls.intercept_ == pytest.approx(ridge.intercept_, rel=1e-6)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+def test_integer_weights_repeat_rows(rng, forgetting):
+    X, y = line(rng)
+    weight = rng.integers(0, 4, 60)
+    weighted = RecursiveLeastSquares(forgetting=forgetting).fit(X, y, sample_weight=weight)
+    repeated = RecursiveLeastSquares(forgetting=forgetting).fit(
+        X.repeat(weight, axis=0), y.repeat(weight)
+    )
+    # a start of 1e6 loses six of sixteen digits in the first rows
+    np.testing.assert_allclose(weighted.theta_, repeated.theta_, rtol=1e-7)
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-6)
+
+
+def test_forgetting_follows_a_change(rng):
+    X, _ = line(rng, n=400)
+    y = np.where(np.arange(400) < 200, X[:, 0], -X[:, 0])
+    keeps, forgets = (RecursiveLeastSquares(forgetting=f).fit(X, y) for f in (1.0, 0.9))
+    assert abs(forgets.coef_[0] + 1) < 1e-6 < abs(keeps.coef_[0])
+    assert abs(keeps.coef_[0]) < 0.2
+
+
+def test_several_targets_are_learned_apart(rng):
+    X, y = line(rng)
+    both = RecursiveLeastSquares().fit(X, np.column_stack([y, -2 * y]))
+    one = RecursiveLeastSquares().fit(X, y)
+    np.testing.assert_allclose(both.coef_, [one.coef_, -2 * one.coef_], rtol=1e-9)
+    mean, std = both.predict(X, return_std=True)
+    assert mean.shape == std.shape == (60, 2)
+    with pytest.raises(ValueError, match="3 targets"):
+        both.partial_fit(X, np.zeros((60, 3)))
+
+
+def test_what_is_frozen_stays(rng):
+    X, y = line(rng)
+    model = RecursiveLeastSquares(prior_mean=[5.0, 0.0, 0.0], prior_covariance=[0.0, 1.0, 1.0])
+    assert model.fit(X, y).coef_[0] == 5.0
+
+
+def test_a_bad_row_changes_nothing(rng):
+    X, y = line(rng)
+    model = RecursiveLeastSquares().fit(X, y)
+    before = model.theta_.copy()
+    for row, target, message in [
+        (np.full((1, 3), np.nan), np.ones(1), "NaN"),
+        (np.full((1, 3), np.inf), np.ones(1), "infinity"),
+        (np.ones((1, 3)), np.array([np.nan]), "NaN"),
+        (np.ones((1, 2)), np.ones(1), "2 features"),
+        (np.ones((2, 3)), np.ones(1), "inconsistent"),
+        (np.full((1, 3), 1e200), np.ones(1), "overflows"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(row, target)
+        np.testing.assert_array_equal(model.theta_, before)
+
+
+@pytest.mark.parametrize(
+    "covariance", [-np.eye(3), np.eye(2), [1.0, 2.0], np.triu(np.ones((3, 3)))]
+)
+def test_a_bad_prior_is_named(rng, covariance):
+    with pytest.raises(ValueError, match="prior_covariance"):
+        RecursiveLeastSquares(prior_covariance=covariance).fit(*line(rng))
+
+
+def test_float32_fortran_and_read_only(rng):
+    X, y = line(rng)
+    single = X.astype(np.float32)
+    model = RecursiveLeastSquares().fit(single, y)
+    assert model.coef_.dtype == model.predict(single).dtype == np.float32
+    frozen = np.asfortranarray(X)
+    frozen.flags.writeable = False
+    same = RecursiveLeastSquares().fit(frozen, y)
+    np.testing.assert_array_equal(same.theta_, RecursiveLeastSquares().fit(X, y).theta_)
+    np.testing.assert_allclose(model.coef_, same.coef_, rtol=1e-4)
+
+
+def test_save_load_and_go_on(rng, tmp_path):
+    X, y = line(rng)
+    model = RecursiveLeastSquares().fit(X[:30], y[:30])
+    panlearn.save(model, tmp_path / "model")
+    loaded = panlearn.load(tmp_path / "model").partial_fit(X[30:], y[30:])
+    np.testing.assert_array_equal(loaded.theta_, RecursiveLeastSquares().fit(X, y).theta_)
