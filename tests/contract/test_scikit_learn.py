@@ -9,7 +9,7 @@ import panlearn
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
 
 
-# The checks fit random labels and a handful of rows: what a method has to say of these is not at issue.
+# The checks fit random labels and a handful of rows: what a method says of these is not at issue.
 @pytest.mark.filterwarnings("ignore:X has rank:scipy.linalg.LinAlgWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
