@@ -132,6 +132,7 @@ def improve(
     # a step cut short means a wrong face: a small one is left by further steps, from a large one
     # epochs find the way at less cost
     large = np.count_nonzero(coef) > _DIRECT
+    cut_short = False
     for _ in range(1 if large else _FACES):
         cut_short = _newton_step(quadratic, xy, penalty, coef, gradient)
         if not cut_short:
@@ -250,12 +251,11 @@ class ElasticNetSolver:
         # by the strong rule a pull changes by no more than l1 does; mostly by much less
         slack = _SLOPE * (self.strongest(penalty) - penalty.l1)
         self._grow(penalty, penalty.l1 - slack)
-        inside = self._set.features[:0]
+        inside, quadratic, xy, coef, gradient = self._load(penalty)
+        self.objective, best, idle = np.inf, np.inf, 0
         while True:
-            if len(inside) < len(self._set) or len(inside) == 0:
-                inside, quadratic = self._set.features, self._set.quadratic
-                coef, xy = self.coef[inside], self._xy[inside]
-                gradient = xy - quadratic.product(coef) - coef.dtype.type(penalty.l2) * coef
+            if len(inside) < len(self._set):
+                inside, quadratic, xy, coef, gradient = self._load(penalty)
                 self.objective, best, idle = np.inf, np.inf, 0
             before = self.objective
             improve(quadratic, xy, penalty, coef, gradient)
@@ -276,6 +276,15 @@ class ElasticNetSolver:
             yield
             if self.gap <= wanted or stalled:
                 return
+
+    def _load(
+        self, penalty: Penalty
+    ) -> tuple[np.ndarray, Quadratic, np.ndarray, np.ndarray, np.ndarray]:
+        """The working set as it is now, and Zᵀy, the coefficients and the gradient on it."""
+        inside, quadratic = self._set.features, self._set.quadratic
+        xy, coef = self._xy[inside], self.coef[inside]
+        gradient = xy - quadratic.product(coef) - coef.dtype.type(penalty.l2) * coef
+        return inside, quadratic, xy, coef, gradient
 
     def certify(self, penalty: Penalty) -> None:
         """Set the objective and the gap on all features for the present coefficients."""

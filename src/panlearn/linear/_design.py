@@ -136,13 +136,13 @@ class DenseDesign:
 class SparseDesign:
     """The weighted, centred columns of a sparse matrix; centring is a rank-one correction."""
 
-    def __init__(self, X: sparse.csc_array, root_weight: np.ndarray, mean: np.ndarray) -> None:
+    def __init__(self, X: Any, root_weight: np.ndarray, mean: np.ndarray) -> None:
         unweighted = bool(np.all(root_weight == 1))
         self._X = X if unweighted else sparse.csc_array(sparse.diags_array(root_weight) @ X)
         self._root_weight, self._mean = root_weight, mean
         self.shape, self.dtype = X.shape, X.dtype
         self._taken = np.empty(0, dtype=np.intp)
-        self._columns = self._X[:, :0]
+        self._columns: Any = self._X[:, :0]
 
     def wants_all(self, count: int) -> bool:
         """Never: no Gram matrix is formed."""
@@ -156,7 +156,7 @@ class SparseDesign:
         """Append columns to those taken and return their quadratic."""
         self._columns = sparse.hstack([self._columns, self._X[:, features]], format="csc")
         self._taken = np.concatenate([self._taken, features])
-        total = self._root_weight @ self._root_weight
+        total = float(self._root_weight @ self._root_weight)
         return SparseQuadratic(self._columns, self._mean[self._taken], total)
 
     def fitted(self, coef: np.ndarray) -> np.ndarray:

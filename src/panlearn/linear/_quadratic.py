@@ -11,10 +11,10 @@ descent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy import sparse
 
 
 @njit(cache=True, nogil=True)
@@ -109,7 +109,7 @@ class GramQuadratic:
 class SparseQuadratic:
     r"""Q of sparse columns X less their means, :math:`Q = X^\top X - w \bar x \bar x^\top`."""
 
-    def __init__(self, columns: sparse.csc_array, mean: np.ndarray, total: float) -> None:
+    def __init__(self, columns: Any, mean: np.ndarray, total: float) -> None:
         self._columns, self._mean = columns, mean
         self._total = columns.dtype.type(total)
         squares = columns.power(2).sum(axis=0)
