@@ -49,7 +49,7 @@ ZERO = {
     "Columns": lambda: Columns(0.0, np.zeros(D), np.zeros(D)),
     "Loss": lambda: Loss(0.0, np.zeros((4, D + 1))),
     "LossAndCurvature": lambda: LossAndCurvature(
-        0.0, np.zeros((4, D + 1)), np.zeros((4 * D + 4,) * 2), np.zeros((4, D + 1))
+        0.0, np.zeros((4, D + 1)), np.zeros((4 * D + 4,) * 2), np.zeros(D + 1)
     ),
 }
 # These only set the units that a solver works in: their digits do not enter the answer.
@@ -124,7 +124,7 @@ def close(one, other, rows):
             # distance from the mean, and a constant column by one of the mean's second part
             spread = np.abs(rows - rows.mean(axis=0)).max() + 1e-20 * np.abs(rows).max()
             size = max(size, theirs["weight"] * 1e-10 * spread**2)
-        if name == "squares":
+        if name == "squares" and "mean" in theirs:
             # means that are kept as one number are off by a rounding of the offset when they merge
             spread, offset = np.ptp(rows, axis=0).max(), np.abs(rows).max()
             size += 1e10 * theirs["weight"] * 4e-16 * offset * (spread + 4e-16 * offset)

@@ -80,26 +80,30 @@ def test_gradient_and_hessian_by_differences(rng, k):
     np.testing.assert_allclose(gradient(at), numeric, rtol=0, atol=1e-4)
     hessian = approx_fprime(at.ravel(), gradient, 1e-7)
     np.testing.assert_allclose(found.hessian, hessian, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(found.diagonal.ravel(), np.diag(found.hessian), rtol=1e-12)
+    standard = np.column_stack([(X - mean) / scale, np.ones(40)])
+    np.testing.assert_allclose(found.squares, weight @ standard**2, rtol=1e-12)
 
 
-def test_a_sampled_hessian_keeps_the_diagonal_of_all_rows(rng):
+def test_a_sampled_hessian_is_scaled_to_all_rows(rng):
     X, y = make(rng, n=400, k=3)
     args = (X, y, None, rng.standard_normal((3, 4)), np.zeros(3), np.zeros(4), np.ones(4))
-    whole, sampled = LossAndCurvature.of(*args, 1), LossAndCurvature.of(*args, 7)
-    np.testing.assert_allclose(sampled.diagonal, whole.diagonal, rtol=1e-10)
-    scaled = problem_module._rescale(sampled.hessian, whole.diagonal)
+    whole, sampled = LossAndCurvature.of(*args, 1), LossAndCurvature.of(*args, 2)
+    scaled = problem_module._rescale(sampled.hessian, sampled.squares, whole.squares, np.eye(3))
+    error = np.abs(scaled - whole.hessian).max() / np.abs(whole.hessian).max()
+    assert error < 0.2  # half of 400 rows: a sampling error of about 1 / sqrt(200)
     blocks = scaled.reshape(3, 5, 3, 5)
-    total = np.einsum("ajaj->j", blocks)
-    np.testing.assert_allclose(total, whole.diagonal.sum(axis=0), rtol=1e-10)
     np.testing.assert_allclose(blocks.sum(axis=0), 0, atol=1e-10)  # a shift of all scores
+    same = problem_module._rescale(whole.hessian, whole.squares, whole.squares, np.eye(3))
+    np.testing.assert_allclose(same, whole.hessian, rtol=1e-12, atol=1e-12)
 
 
 def test_a_column_that_the_sample_lacks_gets_its_own_curvature():
-    matrix = np.diag([2.0, 0.0, 2.0, 0.0])
-    diagonal = np.array([[1.0, 3.0], [1.0, 1.0]])
-    blocks = problem_module._rescale(matrix, diagonal).reshape(2, 2, 2, 2)
-    np.testing.assert_allclose(blocks[:, 1, :, 1], [[0.75, -0.75], [-0.75, 0.75]])
+    between = np.array([[0.2, -0.2], [-0.2, 0.2]])
+    matrix, squares = np.diag([2.0, 0.0, 2.0, 0.0]), np.array([2.0, 0.0])
+    blocks = problem_module._rescale(matrix, squares, np.array([1.0, 3.0]), between)
+    blocks = blocks.reshape(2, 2, 2, 2)
+    np.testing.assert_allclose(blocks[:, 1, :, 1], 3 * between)
+    np.testing.assert_allclose(blocks[:, 0, :, 0], np.eye(2))
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])

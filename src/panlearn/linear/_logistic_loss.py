@@ -64,14 +64,14 @@ class Loss(Sums):
 class LossAndCurvature(Sums):
     r"""Loss, gradient and Hessian, the last in coordinates that centre and scale each column.
 
-    The Hessian is that of every `stride`-th row; the diagonal is that of all rows, so the one can
-    be rescaled to the other.
+    The Hessian is that of every `stride`-th row. The sum of squares of each column over the same
+    rows tells how to scale it to all of them.
     """
 
     loss: float
     gradient: np.ndarray  # (k, d + 1)
     hessian: np.ndarray  # (k (d + 1), k (d + 1))
-    diagonal: np.ndarray  # (k, d + 1)
+    squares: np.ndarray  # (d + 1,)
 
     @classmethod
     def of(
@@ -93,16 +93,9 @@ class LossAndCurvature(Sums):
         sample = _standard(X[::stride], mean, scale)
         some = None if weight is None else weight[::stride]
         hessian = _hessian(sample, probabilities(X[::stride], coef, intercept), some)
-        if stride == 1:
-            diagonal = np.diag(hessian).reshape(first.gradient.shape)
-        else:
-            p = probabilities(X, coef, intercept)
-            p *= 1 - p
-            if weight is not None:
-                p *= weight[:, None]
-            rows = _standard(X, mean, scale)
-            diagonal = (p.T @ (rows * rows)).astype(float)
-        return cls(first.loss, first.gradient, hessian, diagonal)
+        weights = np.ones(len(sample), X.dtype) if some is None else some
+        squares = np.einsum("i,ij,ij->j", weights, sample, sample).astype(float)
+        return cls(first.loss, first.gradient, hessian, squares)
 
 
 @dataclass(frozen=True)

@@ -120,20 +120,22 @@ class LogisticProblem:
         self.epsilon = 64 * float(np.finfo(rows.dtype).eps)
         unknowns = self.d * (1 if self.k == 1 else self.k // 2)
         self._stride = max(1, n // (SAMPLE * unknowns))
-        self.columns = self._describe()
+        self._describe()
 
-    def _describe(self) -> Columns:
+    def _describe(self) -> None:
         """One pass for the mean and the scale of each column."""
         columns = self._sum(_columns, require_finite=True)
         mean = columns.mean if self.fit_intercept else np.zeros(self.d)
         spread = columns.squares / columns.weight + (columns.mean - mean) ** 2
+        p = self.labels.count / self.total
+        self._between = np.diag(p) - np.outer(p, p) if self.k > 1 else np.full((1, 1), p[0] * p[1])
+        self._spread = spread
         # With the penalty inside, no coordinate has a large curvature, not even of a tiny column.
         scale = np.sqrt(spread + 4 * self.alpha)
         self.mean, self.scale = mean, np.where(scale > 0, scale, 1.0)
         self.penalty = np.tile(np.append(self.l1 / self.scale, 0.0), self.k)
         # at a large offset the rows are centred before anything is multiplied
         self._far = bool((np.abs(mean) > 100 * self.scale).any())
-        return columns
 
     @property
     def patience(self) -> float:
@@ -152,6 +154,7 @@ class LogisticProblem:
         part = object.__new__(LogisticProblem)
         vars(part).update(vars(self))
         part.d, part.mean, part.scale = len(chosen), self.mean[chosen], self.scale[chosen]
+        part._spread = self._spread[chosen]
         part.penalty = np.tile(np.append(self.l1 / part.scale, 0.0), self.k)
         if isinstance(self._rows, ArrayRows):
             part._rows = replace(self._rows, X=self._rows.X[:, chosen])
@@ -207,7 +210,9 @@ class LogisticProblem:
         if curved:
             at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
             found = self._sum(functools.partial(LossAndCurvature.of, **at))
-            curvature = self._finish(_rescale(found.hessian, found.diagonal / self.total))
+            whole = np.append(self._spread / self.scale**2, 1.0)
+            scaled = _rescale(found.hessian, found.squares, whole, self._between)
+            curvature = self._finish(scaled)
             self._stride = max(1, self._stride // 4)  # the next one, if there is, has to be better
         else:
             found = self._sum(functools.partial(Loss.of, **at))
@@ -227,17 +232,14 @@ class LogisticProblem:
 
     def constant_curvature(self) -> np.ndarray:
         """The Hessian at the best constant prediction: (diag p - p p') kron the scatter of X."""
-        p = self.labels.count / self.total
-        between = np.array([[p[0] * p[1]]]) if self.k == 1 else np.diag(p) - np.outer(p, p)
         if not self.dense:
-            return self._finish(np.outer(np.diag(between), np.ones(self.d + 1)))
+            return self._finish(np.outer(np.diag(self._between), np.ones(self.d + 1)))
         sample = self._sum(functools.partial(_sampled_moments, stride=self._stride))
         second = sample.scatter if self.fit_intercept else sample.raw
-        spread = self.columns.squares / self.total
-        spread += (self.columns.mean - self.mean) ** 2
         within = np.eye(self.d + 1)
-        within[:-1, :-1] = _rescale(second, spread[None]) / np.outer(self.scale, self.scale)
-        return self._finish(np.kron(between, within))
+        within[:-1, :-1] = _rescale(second, np.diag(second), self._spread, np.eye(1))
+        within[:-1, :-1] /= np.outer(self.scale, self.scale)
+        return self._finish(np.kron(self._between, within))
 
     def _finish(self, curvature: np.ndarray) -> np.ndarray:
         """Add the penalty, and what leaves every step as it is but makes the matrix definite."""
@@ -258,18 +260,18 @@ class LogisticProblem:
         return curvature
 
 
-def _rescale(matrix: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """Scale the columns of X in a sampled curvature (k d, k d) to the diagonal (k, d) of all rows.
+def _rescale(
+    matrix: np.ndarray, squares: np.ndarray, whole: np.ndarray, between: np.ndarray
+) -> np.ndarray:
+    """Scale the columns of X in a sampled curvature (k d, k d) to all rows.
 
-    All classes share the factor, so that a shift of all scores keeps its curvature of zero.
+    The factor turns the sum of squares of a column in the sample into its mean over all rows. All
+    classes share it, so that a shift of all scores keeps its curvature of zero. A column that the
+    sample lacks gets the curvature at the constant prediction, `between` the classes.
     """
-    k, d = diagonal.shape
-    blocks = matrix.reshape(k, d, k, d)
-    own, whole = np.einsum("ajaj->j", blocks), diagonal.sum(axis=0)
-    factor = np.sqrt(np.divide(whole, own, out=np.zeros(d), where=own > 0))
-    scaled = (factor[:, None, None] * factor) * blocks
-    for j in np.flatnonzero((own <= 0) & (whole > 0)):  # a column that the sample does not have
-        scaled[:, j, :, j] = np.diag(diagonal[:, j])
-        if k > 1:
-            scaled[:, j, :, j] -= np.outer(diagonal[:, j], diagonal[:, j]) / whole[j]
+    k, d = len(between), len(whole)
+    factor = np.sqrt(np.divide(whole, squares, out=np.zeros(d), where=squares > 0))
+    scaled = (factor[:, None, None] * factor) * matrix.reshape(k, d, k, d)
+    for j in np.flatnonzero((squares <= 0) & (whole > 0)):
+        scaled[:, j, :, j] = between * whole[j]
     return scaled.reshape(k * d, k * d)
