@@ -29,6 +29,7 @@ def mixed_once():
     frame["price"] = price
     frame.loc[::7, "age"] = np.nan
     frame.loc[5, "price"] = np.nan
+    frame.loc[9, "<script>alert(1)</script>"] = np.nan  # so that a note names the column
     return frame
 
 

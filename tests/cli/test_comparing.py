@@ -1,8 +1,11 @@
+import contextlib
 import json
+import os
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 
 def test_leaderboard_in_the_terminal(run, mixed_csv):
@@ -48,6 +51,35 @@ def test_report_is_written_and_its_place_said(tmp_path):
     page = path.read_text("utf-8")
     assert "panlearn compare --data diabetes --cv 2 --models Ridge --report" in page
     assert "Not drawn" not in page
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX")
+def test_progress_goes_to_a_terminal_and_the_answer_to_the_file(tmp_path):
+    import pty
+
+    reader, terminal = pty.openpty()
+    code = "from panlearn.cli import main; main()"
+    arguments = ["compare", "--data", "diabetes", "--models", "Ridge", "--cv", "2", "--json"]
+    output = tmp_path / "answer.json"
+    with output.open("w") as file:
+        done = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            stdout=file,
+            stderr=terminal,
+            env={**os.environ, "TERM": "xterm"},
+        )
+    os.close(terminal)
+    shown = ""
+    # The buffer of a terminal is small: read until the other side has closed it.
+    with contextlib.suppress(OSError):
+        while piece := os.read(reader, 4096):
+            shown += piece.decode(errors="replace")
+    os.close(reader)
+    done.wait()
+    assert done.returncode == 0, shown
+    assert json.loads(output.read_text("utf-8"))["rows"][0]["model"] == "Ridge"
+    assert "Ridge" in shown
+    assert "/2" in shown
 
 
 def test_code_makes_the_same_board(run, mixed_csv, capsys):

@@ -155,6 +155,7 @@ def test_the_seed_gives_the_same_numbers_again_in_this_process_and_in_a_child(mi
     a, b = (
         compare(X, y, models=["Ridge"], cv=2, random_state=4, time_limit=t) for t in (60.0, None)
     )
+    assert a.cv.random_state == 4
     for metric, values in a.best.scores.items():
         np.testing.assert_array_equal(values, b.best.scores[metric])
 

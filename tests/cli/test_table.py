@@ -177,6 +177,10 @@ class TestFeatures:
         pd.testing.assert_frame_equal(a.X, b.X)
         assert "40 of 80 rows" in said(a)
 
+    def test_a_large_table_is_said(self, mixed, monkeypatch):
+        monkeypatch.setattr("panlearn.cli.table.LARGE", 100)
+        assert "fewer with --rows" in said(prepare(mixed, "bought"))
+
     def test_many_categories_and_unknown_ones(self):
         train = pd.DataFrame({"c": [f"v{i % 120}" for i in range(1000)] + ["often"] * 500})
         prepared = preprocessor(train).fit(train)

@@ -107,13 +107,13 @@ def console() -> Any:
 def progress_bar() -> Any:
     """Return a bar on standard error that is silent when that is not a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     terminal = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=terminal,
         transient=True,

@@ -84,7 +84,7 @@ class Source:
         if "\n" not in line and indent + len(line) <= WIDTH:
             return line
         margin = " " * (indent + 4)
-        short = all("\n" not in p and len(p) < 30 for p in parts) and opening == "["
+        short = all("\n" not in p and len(p) < 60 for p in parts) and opening == "["
         if not short:
             return "\n".join([opening, *(f"{margin}{p}," for p in parts), margin[4:] + closing])
         lines, current = [], ""
