@@ -66,7 +66,13 @@ def map_reduce(summary: Summary[S], rows: Rows, *, require_finite: bool = True) 
 def n_threads() -> int:
     """Count the threads to use: the cores of this process, or fewer if OMP_NUM_THREADS says so."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cpu_count(), int(limit) if limit.isdigit() else cpu_count()))
+    return max(1, min(_cores(), int(limit) if limit.isdigit() else _cores()))
+
+
+@functools.cache
+def _cores() -> int:
+    """Ask once: the answer is read from files of the system, which takes a millisecond."""
+    return cpu_count()
 
 
 def _summarise(summary: Summary[S], block: Block) -> S:
@@ -76,11 +82,16 @@ def _summarise(summary: Summary[S], block: Block) -> S:
 
 
 def _reduce_blocks(summary: Callable[[Block], S], blocks: Iterator[Block]) -> S:
-    head = list(islice(blocks, 2))
-    if len(head) < 2 or n_threads() == 1:
-        return _merge(map(summary, [*head, *blocks] if len(head) < 2 else _chain(head, blocks)))
-    with ThreadPoolExecutor(n_threads()) as pool, _one_blas_thread():
-        return _merge(_in_order(pool, summary, _chain(head, blocks)))
+    head, threads = list(islice(blocks, 2)), n_threads()
+    if len(head) < 2 or threads == 1 or _is_small(head[0]):
+        return _merge(map(summary, _chain(head, blocks)))
+    with ThreadPoolExecutor(threads) as pool, _one_blas_thread():
+        return _merge(_in_order(pool, threads, summary, _chain(head, blocks)))
+
+
+def _is_small(block: Block) -> bool:
+    """Whether a block is done sooner than it is handed to a thread."""
+    return getattr(block.X, "data", block.X).nbytes < 1 << 15
 
 
 def _chain(head: list[Block], rest: Iterator[Block]) -> Iterator[Block]:
@@ -89,14 +100,17 @@ def _chain(head: list[Block], rest: Iterator[Block]) -> Iterator[Block]:
 
 
 def _in_order(
-    pool: ThreadPoolExecutor, summary: Callable[[Block], S], blocks: Iterable[Block]
+    pool: ThreadPoolExecutor,
+    threads: int,
+    summary: Callable[[Block], S],
+    blocks: Iterable[Block],
 ) -> Iterator[S]:
     """Results in the order of the blocks, with a bounded number of blocks under way."""
     under_way: deque[Future[S]] = deque()
     try:
         for block in blocks:
             under_way.append(pool.submit(summary, block))
-            if len(under_way) > n_threads():
+            if len(under_way) > threads:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
