@@ -62,12 +62,14 @@ class Library:
 
     @staticmethod
     def problem(cls, n=60, d=4, seed=0):
-        """Rows and targets of the kind that the estimator learns; not separable, full rank."""
+        """Rows of full rank and targets of the kind that the estimator learns; classes lie apart."""
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, d))
-        signal = X @ np.linspace(1, -2, d) + 0.5 + rng.normal(size=n)
+        direction = np.linspace(1, -2, d)
         if is_classifier(cls()):
-            return X, np.where(signal > 0, 1, 0)
+            y = (X @ direction + 0.5 > 0).astype(int)
+            return X + np.outer(2 * y - 1, direction) / 4, y
+        signal = X @ direction + 0.5 + rng.normal(size=n)
         return X, (signal if is_regressor(cls()) else None)
 
     @staticmethod

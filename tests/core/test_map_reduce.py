@@ -22,6 +22,7 @@ def _moments(X, y, weight):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1)  # 256 rows, the least
+    monkeypatch.setattr(module, "_is_small", lambda block: False)
 
 
 def test_blocks_give_the_statistic_of_the_whole(rng, small_blocks):

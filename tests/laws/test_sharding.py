@@ -33,7 +33,7 @@ def _same(one, other, X, library, rtol=1e-8):
     library.same(one, other, X, rtol=rtol)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(shards=shardings(), weighted=st.booleans())
 def test_any_sharding_of_a_stream_gives_fit(stream_class, library, shards, weighted):
     X, y = library.problem(stream_class, n=N)
@@ -56,7 +56,7 @@ def test_an_iterator_is_enough_for_what_walks_once(stream_class, library):
         _same(model.fit(stream), library.make(stream_class).fit(X, y), X, library)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(shards=shardings(), weighted=st.booleans())
 def test_partial_fit_on_any_shards_gives_fit(stream_class, library, shards, weighted):
     if not hasattr(stream_class, "partial_fit"):
@@ -71,7 +71,7 @@ def test_partial_fit_on_any_shards_gives_fit(stream_class, library, shards, weig
     _same(model, whole, X, library)
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(shards=shardings(), offset=st.sampled_from([1e3, 1e8]))
 def test_shards_at_an_offset_keep_the_digits(stream_class, library, shards, offset):
     """The means of X are 1e8 of its spreads; sorted shards have the most different means."""
