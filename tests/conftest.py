@@ -22,11 +22,12 @@ settings.register_profile(
 )
 settings.load_profile("panlearn")
 
-# What fit documents is what it promises: "Batches" in its docstring means any source of rows.
+# What fit documents is what it promises: "Dask" in its docstring means rows from any source, cut
+# and ordered in any way.
 CLASSES = {
     "any_class": lambda cls: True,
     "weighted_class": lambda cls: "sample_weight" in inspect.signature(cls.fit).parameters,
-    "stream_class": lambda cls: "Batches" in (cls.fit.__doc__ or ""),
+    "stream_class": lambda cls: "Dask" in (cls.fit.__doc__ or ""),
     "online_class": lambda cls: hasattr(cls, "partial_fit"),
     "iterative_class": lambda cls: issubclass(cls, Iterative),
     "predictor_class": lambda cls: hasattr(cls, "predict"),

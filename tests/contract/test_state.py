@@ -42,6 +42,8 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         summary = lambda X, y, weight: kind.of(X, y)
         bits[f"{kind.__name__} {n}"] = digest(map_reduce(summary, ArrayRows(X, signal, None)))
     for name, cls in panlearn.all_estimators():
+        if n > 60 and "Dask" not in cls.fit.__doc__:
+            continue
         seed = {"random_state": 3} if "random_state" in inspect.signature(cls).parameters else {}
         y = (signal > 0).astype(int) if is_classifier(cls()) else signal
         model = cls(**seed).fit(X, y)
@@ -65,12 +67,11 @@ def _start(**environment):
 def test_same_numbers_in_fresh_processes_whatever_the_hash_seed_and_the_threads():
     started = [
         _start(PYTHONHASHSEED="1", OMP_NUM_THREADS="1"),
-        _start(PYTHONHASHSEED="2", OMP_NUM_THREADS="1"),
-        _start(PYTHONHASHSEED="3", OMP_NUM_THREADS="2"),
+        _start(PYTHONHASHSEED="2", OMP_NUM_THREADS="2"),
     ]
-    first, second, threaded = (json.loads(p.communicate()[0]) for p in started)
-    assert first == second
-    (bits, outputs), (threaded_bits, threaded_outputs) = first, threaded
+    (bits, outputs), (threaded_bits, threaded_outputs) = (
+        json.loads(process.communicate()[0]) for process in started
+    )
     assert bits == threaded_bits
     # LAPACK on two threads orders the sums of a large factorisation differently: not the same
     # bits, but the promised digits

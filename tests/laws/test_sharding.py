@@ -49,11 +49,13 @@ def test_an_iterator_is_enough_for_what_walks_once(stream_class, library):
     X, y = library.problem(stream_class, n=N)
     stream = iter(_tuples(X, y, None, np.split(np.arange(N), 4)))
     model = library.make(stream_class)
-    if issubclass(stream_class, Iterative):
-        with pytest.raises(ValueError, match="several times"):
-            model.fit(stream)
-    else:
-        _same(model.fit(stream), library.make(stream_class).fit(X, y), X, library)
+    try:
+        model.fit(stream)
+    except ValueError as error:
+        if not issubclass(stream_class, Iterative) or "several times" not in str(error):
+            raise
+        return
+    _same(model, library.make(stream_class).fit(X, y), X, library)
 
 
 @settings(max_examples=8)
@@ -81,6 +83,8 @@ def test_shards_at_an_offset_keep_the_digits(stream_class, library, shards, offs
     order = np.argsort(X[:, 0])
     X, y = X[order] + offset, y[order]
     whole = library.make(stream_class).fit(X, y)
+    if not hasattr(whole, "statistic_"):
+        pytest.skip("not solved from centred moments")
     batches = _tuples(X, y, None, [np.sort(s) for s in shards])
     parted = library.make(stream_class).fit(panlearn.Batches(batches))
     np.testing.assert_allclose(parted.coef_, whole.coef_, rtol=1e-8)

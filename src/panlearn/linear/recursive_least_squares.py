@@ -179,7 +179,7 @@ class RecursiveLeastSquares(MultiTargetRegressor):
             theta, covariance = theta.copy(), covariance.copy()
         single = rows.y_ndim == 1
         for block in _blocks(rows):
-            y = np.ascontiguousarray(block.y.reshape(len(block.y), -1), dtype=float)
+            y = np.ascontiguousarray(np.atleast_2d(block.y.T).T, dtype=float)
             if theta is None:
                 theta, covariance = self._prior(rows.n_features, y.shape[1])
             if y.shape[1] != theta.shape[1]:
