@@ -63,7 +63,7 @@ class Library:
 
     @staticmethod
     def problem(cls, n=60, d=4, seed=0):
-        """Rows of full rank and targets of the kind that the estimator learns; classes lie apart."""
+        """Rows of full rank, targets of the kind that is learned; classes lie apart."""
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, d))
         direction = np.linspace(1, -2, d)
