@@ -17,7 +17,7 @@ import math
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -57,7 +57,7 @@ Fraction = Annotated[T, Bounds(0, 1, closed_low=True, closed_high=True)]
 PositiveOrInf = Annotated[T, Bounds(0, closed_high=True)]
 """Above zero; infinity is allowed."""
 
-RandomState = None | int | np.random.Generator | np.random.RandomState
+RandomState = None | NonNegative[int] | np.random.Generator | np.random.RandomState
 """What seeds a method: None for fresh entropy, or an int, or a generator."""
 
 
@@ -109,7 +109,8 @@ def allows(annotation: Any, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+    # not numbers.Real: NumPy has no square root of a Fraction
+    if not isinstance(value, float | int | np.floating | np.integer) or isinstance(value, bool):
         return False
     try:
         return not math.isnan(value)

@@ -76,8 +76,7 @@ def read_rows(
         return _stream_rows(estimator, stream, targets, reset, accept_sparse)
     if is_dask(X):
         return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse)
-    for name, values in {"X": X, "y": y, "sample_weight": sample_weight}.items():
-        _reject_hidden(name, values)
+    reject_hidden(X=X, y=y, sample_weight=sample_weight)
     rest = dict(
         reset=reset,
         accept_sparse="csr" if accept_sparse else False,
@@ -121,26 +120,26 @@ def _weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
 
 
-def _reject_hidden(name: str, values: Any) -> None:
+def reject_hidden(**arrays: Any) -> None:
     """What a mask hides must not be learned from, nor dates as numbers; np.asarray would."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(
-            f"{name} is a masked array with hidden entries; drop those rows, or fill them with "
-            "values.filled()"
-        )
-    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        raise ValueError(
-            f"{name} has dtype {values.dtype}, which is no number; subtract a date and divide by a "
-            "unit of time, for example (t - t[0]) / np.timedelta64(1, 's')"
-        )
+    for name, values in arrays.items():
+        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+            raise ValueError(
+                f"{name} is a masked array with hidden entries; drop those rows, or fill them with "
+                "values.filled()"
+            )
+        if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+            raise ValueError(
+                f"{name} has dtype {values.dtype}, which is no number; subtract a date and divide "
+                "by a unit of time, for example (t - t[0]) / np.timedelta64(1, 's')"
+            )
 
 
 def _check_block(
     block: Block, *, n_features: int, names: Any, targets: Targets, accept_sparse: bool, who: str
 ) -> Block:
     """Validate a batch or a partition against what the first one looked like."""
-    for name, values in zip(("X", "y", "sample_weight"), block, strict=True):
-        _reject_hidden(name, values)
+    reject_hidden(X=block.X, y=block.y, sample_weight=block.weight)
     columns = getattr(block.X, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
         raise ValueError(f"a batch has columns {list(columns)}; the first had {list(names)}")

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 def prior_mean(mean: Any, d: int) -> np.ndarray:
     """The mean as a vector: a number stands for every coefficient."""
-    value = np.asarray(mean, dtype=float)
+    value = _numbers("prior_mean", mean)
     if value.shape not in [(), (d,)] or not np.isfinite(value).all():
         raise ValueError(
             f"prior_mean must be a finite number or {d} of them, one a feature; "
@@ -22,7 +22,7 @@ def prior_mean(mean: Any, d: int) -> np.ndarray:
 
 def prior_covariance(covariance: Any, d: int) -> np.ndarray:
     """The covariance as a matrix: a number is a variance, a vector the variances."""
-    value = np.asarray(covariance, dtype=float)
+    value = _numbers("prior_covariance", covariance)
     if value.ndim < 2 and value.shape in [(), (d,)]:
         value = np.diag(np.broadcast_to(value, d))
     if value.shape != (d, d):
@@ -35,6 +35,13 @@ def prior_covariance(covariance: Any, d: int) -> np.ndarray:
         raise ValueError("prior_covariance must be symmetric")
     covariance_root(value)
     return (value + value.T) / 2
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers; got {value!r}") from error
 
 
 def covariance_root(covariance: np.ndarray) -> np.ndarray:

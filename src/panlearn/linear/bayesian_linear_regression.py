@@ -229,6 +229,11 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
             else covariance_root(prior_covariance(given, d)),
             fit_intercept=self.fit_intercept,
         )
+        if problem.singular.max() > 1e150:
+            raise ValueError(
+                "the columns of X are too large: their squares overflow; rescale them, for example "
+                "with sklearn.preprocessing.StandardScaler"
+            )
         alpha, precision = self._maximise(problem)
         coef = problem.coef(alpha, precision)
         self.coef_ = coef.astype(rows.dtype, copy=False)

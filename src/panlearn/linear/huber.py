@@ -151,7 +151,7 @@ class HuberRegressor(Iterative, LinearRegressor):
         d = rows.n_features
         require_memory((d, d), "the matrix of second moments", "use fewer features")
         moments = map_reduce(moments_of, rows)
-        centred = self.fit_intercept
+        centred = bool(self.fit_intercept)
         x_mean, y_mean = (moments.mean[:d], moments.mean[d]) if centred else (np.zeros(d), 0.0)
         second = moments.scatter if centred else moments.raw
         spread = np.sqrt(max(second[d, d], 0.0) / moments.weight)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Bounds, NonNegative
-from panlearn.core.validation import FLOATS
+from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.linear._base import LinearRegressor
 from panlearn.linear._least_squares import EPS
 
@@ -97,6 +97,7 @@ class LeastAbsoluteDeviations(LinearRegressor):
         LeastAbsoluteDeviations
             The model itself.
         """
+        reject_hidden(X=X, y=y, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         if not weight.any():
@@ -115,7 +116,13 @@ class LeastAbsoluteDeviations(LinearRegressor):
             self.quantile,
             self.alpha * (weight.sum() / weight.max()) / x_scale,
         )
-        coef = theta[: X.shape[1]] * (y_scale / x_scale)
+        with np.errstate(over="ignore", invalid="ignore"):
+            coef = theta[: X.shape[1]] * (y_scale / x_scale)
+        if not np.isfinite(coef).all():
+            raise ValueError(
+                "the coefficients are beyond the floats: the columns of X are too small against y; "
+                "rescale them, for example with sklearn.preprocessing.StandardScaler"
+            )
         self.coef_, self.intercept_ = coef.astype(X.dtype), 0.0
         if self.fit_intercept:
             self.intercept_ = float((y_centre + y_scale * theta[-1]).item() - x_centre @ coef)

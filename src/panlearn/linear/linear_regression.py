@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.validation import FLOATS
+from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.linear._base import MultiTargetRegressor
 from panlearn.linear._least_squares import Solution
 from panlearn.linear._mergeable import learn, learn_more
@@ -145,6 +145,7 @@ class LinearRegression(MultiTargetRegressor):
 
     def _fit_generalised(self, X: Any, y: Any, noise_covariance: Any) -> None:
         """Whiten rows and intercept by the Cholesky factor of R, then solve as usual."""
+        reject_hidden(X=X, y=y, noise_covariance=noise_covariance)
         X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         n = len(X)
         require_memory((n, n), "the Cholesky factor of noise_covariance", "use sample_weight")
