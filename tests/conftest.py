@@ -57,7 +57,8 @@ class Library:
     def make(cls, **parameters):
         """An instance that is reproducible and, if it iterates, converges far."""
         names = inspect.signature(cls).parameters
-        wish = {"random_state": 0, "tol": 1e-11, "max_iter": 20_000}
+        # without a tolerance it may be one that never ends on classes that touch
+        wish = {"random_state": 0, "tol": 1e-11, "max_iter": 20_000 if "tol" in names else 300}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 

@@ -28,7 +28,11 @@ INF, NAN = float("inf"), float("nan")
     ("annotation", "good", "bad"),
     [
         (int, [0, -3, np.int8(2), 10**30], [1.0, True, "1", None, np.True_]),
-        (float, [0, 0.5, np.float32(1), Ratio(1, 3), INF], [NAN, True, "1", None, 10**400, 1j]),
+        (
+            float,
+            [0, 0.5, np.float32(1), np.int8(2), INF],
+            [Ratio(1, 3), NAN, True, "1", None, 10**400, 1j],
+        ),
         (bool, [True, np.False_], [0, 1, "True", None]),
         (str, ["", "a"], [b"a", None, 1]),
         (Positive[float], [1e-300, 1, 1e308], [0, -1.0, INF, NAN, True]),
@@ -38,7 +42,11 @@ INF, NAN = float("inf"), float("nan")
         (Fraction[float], [0, 1, 0.5], [-0.1, 1.1, NAN]),
         (Literal["a", "b", None], ["a", None], ["c", 1, ["a"], np.array(["a", "b"])]),
         (int | None, [None, 3], ["3", 3.5]),
-        (RandomState, [None, 0, np.random.default_rng(0), np.random.RandomState(0)], ["0", 0.5]),
+        (
+            RandomState,
+            [None, 0, np.random.default_rng(0), np.random.RandomState(0)],
+            ["0", 0.5, -1],
+        ),
         (np.ndarray, [[1.0], (1, 2), np.ones(2)], [1.0, np.float64(1), "ab", None]),
         (Positive[float] | np.ndarray, [1.0, [1.0, 2.0]], [-1.0, np.float64(-1), np.True_]),
         (Callable[[int], int], [len, int], [1, "len"]),

@@ -226,9 +226,9 @@ def test_targets_in_another_dress(any_class, library):
     if y is None:
         pytest.skip("learns from no targets")
     expected = library.make(any_class).fit(X, y)
-    dresses = [y.tolist(), pd.Series(y, index=range(7, 67)), y.astype(object), np.repeat(y, 2)[::2]]
+    dresses = [y.tolist(), pd.Series(y, index=range(7, 67)), np.repeat(y, 2)[::2]]
     if is_regressor(expected):
-        dresses += [y.astype(">f8"), pd.Series(y, dtype="Float64")]
+        dresses += [y.astype(object), y.astype(">f8"), pd.Series(y, dtype="Float64")]
     else:
         dresses += [y.astype(np.int8), y.astype(float)]
     for dressed in dresses:
