@@ -85,7 +85,7 @@ def _reduce_blocks(summary: Callable[[Block], S], blocks: Iterator[Block]) -> S:
     head, threads = list(islice(blocks, 2)), n_threads()
     if len(head) < 2 or threads == 1 or _is_small(head[0]):
         return _merge(map(summary, _chain(head, blocks)))
-    with ThreadPoolExecutor(threads) as pool, _one_blas_thread():
+    with ThreadPoolExecutor(threads) as pool, one_blas_thread():
         return _merge(_in_order(pool, threads, summary, _chain(head, blocks)))
 
 
@@ -143,7 +143,7 @@ _blas_holds: list[Any] = []
 
 
 @contextlib.contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread; of several fits at once the first sets it, the last lifts it.
 
     The setting belongs to the process: if each fit restored what it found, one that started in

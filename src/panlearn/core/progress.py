@@ -6,6 +6,7 @@ this module only calls their hooks once an iteration, so there is no second prot
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -90,7 +91,7 @@ class Iterations:
             )
             if stop:
                 self._stopped = "a callback asked to stop"
-            if stop or self.converged:
+            if self._stopped or self.converged:
                 return
 
     def record(
@@ -116,6 +117,10 @@ class Iterations:
             self.history.setdefault(name, []).append(float(value))
         self.n_iter += 1
         self.converged = self._change <= self._tol
+
+    def stop(self, reason: str) -> None:
+        """End the loop after this iteration because it can do no better; the warning says why."""
+        self._stopped = reason
 
     def __exit__(
         self,
@@ -143,5 +148,15 @@ class Iterations:
             f"{type(self._estimator).__name__} did not converge: {why} at iteration {self.n_iter} "
             f"with a change of {self._change:.3g} above tol={self._tol:.3g}; {self._remedy}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=_caller(),
         )
+
+
+def _caller() -> int:
+    """The stack level of the first frame outside panlearn and scikit-learn: the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        ("panlearn.", "sklearn.")
+    ):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import _one_blas_thread, map_reduce, n_threads
+from panlearn.core.map_reduce import one_blas_thread, map_reduce, n_threads
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.linear._least_squares import moments_of
@@ -50,7 +50,7 @@ class Workers:
     def start(cls) -> Iterator[Workers]:
         """Hold BLAS to one thread for the length of a fit."""
         count = n_threads()
-        with ThreadPoolExecutor(count) as pool, _one_blas_thread():
+        with ThreadPoolExecutor(count) as pool, one_blas_thread():
             yield cls(pool, count)
 
     def product(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -63,6 +63,7 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
         ) as loop:
             for _ in loop:
                 if all([next(run, done) is done for run in runs]):
+                    loop.stop("rounding leaves no step that lowers the gap")
                     break
                 loop.record(
                     change=max(s.gap / (s.yy or 1.0) for s in solvers),

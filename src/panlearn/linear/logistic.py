@@ -11,7 +11,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
-from panlearn.core.map_reduce import _one_blas_thread
+from panlearn.core.map_reduce import one_blas_thread
 from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOrInf
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.validation import read_rows
@@ -151,7 +151,7 @@ class LogisticRegression(LinearClassifier, Iterative):
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
         loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
         endless = False
-        with loop, _one_blas_thread():
+        with loop, one_blas_thread():
             if problem.l1 and not problem.dense:
                 x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
             else:
