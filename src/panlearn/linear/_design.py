@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import one_blas_thread, map_reduce, n_threads
+from panlearn.core.map_reduce import map_reduce, n_threads, one_blas_thread
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.linear._least_squares import moments_of
