@@ -48,8 +48,9 @@ def test_integer_weights_repeat_rows(rng):
     weight = rng.integers(0, 4, len(y))
     weighted = HuberRegressor().fit(X, y, sample_weight=weight)
     repeated = HuberRegressor().fit(X.repeat(weight, axis=0), y.repeat(weight))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-9)
-    assert weighted.scale_ == pytest.approx(repeated.scale_, rel=1e-9)
+    # a last step of 1e-5 leaves an error of its square, times a constant
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8)
+    assert weighted.scale_ == pytest.approx(repeated.scale_, rel=1e-8)
 
 
 def test_every_source_gives_the_same_parameters(rng):
@@ -67,6 +68,16 @@ def test_every_source_gives_the_same_parameters(rng):
         np.testing.assert_allclose(other.coef_, whole.coef_, rtol=1e-8)
         assert other.intercept_ == pytest.approx(whole.intercept_, rel=1e-8)
         assert other.scale_ == pytest.approx(whole.scale_, rel=1e-8)
+
+
+def test_a_long_array_starts_from_some_of_its_rows(rng):
+    X, y = contaminated(rng, n=12_000)
+    order = np.argsort(y)  # every so many-th row is then still a fair sample
+    weight = rng.integers(0, 3, 12_000)
+    long = HuberRegressor().fit(X[order], y[order], weight[order])
+    stream = HuberRegressor().fit([(X[order], y[order], weight[order])])  # starts from all rows
+    np.testing.assert_allclose(long.coef_, stream.coef_, rtol=1e-8)
+    assert long.n_iter_ < stream.n_iter_
 
 
 def test_a_stream_that_ends_is_refused(rng):
@@ -115,7 +126,7 @@ def test_warm_start_is_quick(rng):
     model = HuberRegressor(warm_start=True).fit(X, y)
     first, coef = model.n_iter_, model.coef_
     assert model.fit(X, y).n_iter_ < first
-    np.testing.assert_allclose(model.coef_, coef, rtol=1e-9)
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-8)
 
 
 def test_float32_stays(rng):

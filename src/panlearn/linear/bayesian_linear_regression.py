@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -225,21 +227,37 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         root = None if white else covariance_root(prior_covariance(given, d))
         center = prior_mean(self.prior_mean, d)
         problem = _Evidence.of(statistic, center, root, fit_intercept=self.fit_intercept)
+        attributes = partial(self._attributes, problem, statistic, rows.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
-            alpha, precision = self._maximise(problem)
-            coef = problem.coef(alpha, precision)
-            self.sigma_ = problem.covariance(alpha, precision)
-            self.log_evidence_ = problem.log_evidence(alpha, precision)
-            final = self._score(problem, alpha, precision)
-        self.coef_ = coef.astype(rows.dtype, copy=False)
-        self.intercept_ = 0.0
-        if self.fit_intercept:
-            self.intercept_ = float(statistic.mean[d] - statistic.mean[:d] @ coef)
-        self.alpha_, self.lambda_, self.statistic_ = alpha, precision, statistic
-        self.scores_ = np.append(self.history_["score"], final)
+            alpha, precision = self._maximise(problem, attributes)
+            last = self._score(problem, alpha, precision)
+            vars(self).update(attributes(alpha, precision))
+        self.scores_ = np.append(self.history_["score"], last)
         return self
 
-    def _maximise(self, problem: _Evidence) -> tuple[float, float]:
+    def _attributes(
+        self,
+        problem: _Evidence,
+        statistic: RootMoments,
+        dtype: np.dtype,
+        alpha: float,
+        precision: float,
+    ) -> dict[str, Any]:
+        """What the model has learned, given the precisions."""
+        coef, mean = problem.coef(alpha, precision), statistic.mean
+        return {
+            "coef_": coef.astype(dtype, copy=False),
+            "intercept_": float(mean[-1] - mean[:-1] @ coef) if self.fit_intercept else 0.0,
+            "sigma_": problem.covariance(alpha, precision),
+            "alpha_": alpha,
+            "lambda_": precision,
+            "log_evidence_": problem.log_evidence(alpha, precision),
+            "statistic_": statistic,
+        }
+
+    def _maximise(
+        self, problem: _Evidence, attributes: Callable[..., dict[str, Any]]
+    ) -> tuple[float, float]:
         """MacKay's fixed point for the precisions of noise and prior, of those not given."""
         noise = self.noise_variance
         prior: Any = self.prior_covariance
@@ -257,7 +275,11 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
                 if prior is None:
                     precision = (used + 2 * self.lambda_1) / (length + 2 * self.lambda_2)
                 change = np.inf if last is None else np.abs(coef - last).sum()
-                loop.record(change=0.0 if done else change, score=score)
+                loop.record(
+                    change=0.0 if done else change,
+                    score=score,
+                    attributes=partial(attributes, float(alpha), float(precision)),
+                )
                 last = coef
         return float(alpha), float(precision)
 

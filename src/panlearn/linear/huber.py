@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -52,7 +54,7 @@ class HuberRegressor(Iterative, LinearRegressor):
         Whether to start from the last fit.
     fit_intercept : bool, default=True
         Whether to learn the intercept b, which is not penalised.
-    tol : float, default=1e-07
+    tol : float, default=1e-05
         The end: the root of the decrease of the objective that the last step promised, in units
         of the scale at each row. It has no unit, unlike scikit-learn's bound on the gradient.
 
@@ -84,7 +86,8 @@ class HuberRegressor(Iterative, LinearRegressor):
     on the minimum. Where it does not lower the objective, outliers join in with the weight
     :math:`\epsilon \sigma / |r|` and the step is shortened until it does. Both steps come from
     the same sums over the rows, one pass and :math:`O(n d^2)` each, so X may be an array, a sparse
-    matrix, a stream that can be walked again or a Dask collection.
+    matrix, a stream that can be walked again or a Dask collection. Of a long array, a fit to every
+    so many-th row gives the start.
 
     If more than a part :math:`1 - 1 / \epsilon^2` of the rows can be fitted exactly, the scale
     ends at zero (1e-12 of the spread of y) and the fit is one of least absolute deviations.
@@ -114,7 +117,7 @@ class HuberRegressor(Iterative, LinearRegressor):
     alpha: NonNegative[float] = 0.0001
     warm_start: bool = False
     fit_intercept: bool = True
-    tol: NonNegative[float] = 1e-7
+    tol: NonNegative[float] = 1e-5
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -137,18 +140,27 @@ class HuberRegressor(Iterative, LinearRegressor):
         rows = read_rows(self, X, y, sample_weight, targets="numbers", repeatable=True)
         rows = one_target(rows)
         problem, point = self._start(rows)
-        point = self._minimise(problem, point, rows)
-        self._learn(problem, point, rows.dtype)
+        descent = problem.descend(point, rows)
+        with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:
+            for _ in loop:
+                point, objective, change = next(descent)
+                loop.record(
+                    change=change,
+                    objective=objective,
+                    attributes=partial(self._attributes, problem, point, rows.dtype),
+                )
+        vars(self).update(self._attributes(problem, point, rows.dtype))
         if isinstance(rows, ArrayRows):
             residual = rows.y - safe_sparse_dot(rows.X, self.coef_) - self.intercept_
             self.outliers_ = np.abs(residual) > self.scale_ * self.epsilon
         return self
 
     def _start(self, rows: Rows) -> tuple[_Problem, _Point]:
-        """Centre the problem, and start from the last fit or from least squares."""
+        """Centre the problem; start from the last fit, or a fit to some rows, or least squares."""
         d = rows.n_features
         require_memory((d, d), "the matrix of second moments", "use fewer features")
-        moments = map_reduce(moments_of, rows)
+        some, share = _some(rows)
+        moments = map_reduce(moments_of, some)
         centred = bool(self.fit_intercept)
         x_mean, y_mean = (moments.mean[:d], moments.mean[d]) if centred else (np.zeros(d), 0.0)
         second = moments.scatter if centred else moments.raw
@@ -161,41 +173,30 @@ class HuberRegressor(Iterative, LinearRegressor):
             if centred:
                 coef[d] = self.intercept_ + x_mean @ coef[:d] - y_mean
             return problem, _Point(coef, max(self.scale_, floor))
-        alpha = np.asarray(self.alpha)
+        alpha = np.asarray(self.alpha * share)
         least_squares = from_moments(moments, d, alpha, fit_intercept=centred) or from_root(
             RootMoments.from_moments(moments), d, alpha, fit_intercept=centred
         )
         coef[:d] = least_squares.coef[:, 0]
         direction = np.append(-coef[:d], 1.0)
         spread = np.sqrt(max(direction @ second @ direction, 0.0) / moments.weight)
-        return problem, _Point(coef, max(spread, floor))
+        point = _Point(coef, max(spread, floor))
+        if some is not rows:
+            smaller = replace(problem, alpha=self.alpha * share)
+            for new, _, change in islice(smaller.descend(point, some), 30):
+                point = new
+                if change < 1e-3:
+                    break
+        return problem, point
 
-    def _minimise(self, problem: _Problem, point: _Point, rows: Rows) -> _Point:
-        """Newton's step where it lowers the objective, the reweighted one elsewhere."""
-        sums = map_reduce(problem.at(point), rows)
-        with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:
-            for _ in loop:
-                objective = problem.objective(sums, point)
-                for new, promised in problem.candidates(sums, point):
-                    after = map_reduce(problem.at(new), rows)
-                    gained = objective - problem.objective(after, new)
-                    if gained >= 0.1 * promised - 8 * EPS * objective:
-                        point, sums, objective = new, after, objective - gained
-                        break
-                else:  # no step lowers the objective: it is at its least, to rounding
-                    promised = 0.0
-                exact = point.scale <= 1.01 * problem.floor
-                unit = objective if exact else sums.weight * point.scale
-                loop.record(change=np.sqrt(promised / unit), objective=objective)
-        return point
-
-    def _learn(self, problem: _Problem, point: _Point, dtype: np.dtype) -> None:
+    def _attributes(self, problem: _Problem, point: _Point, dtype: np.dtype) -> dict[str, Any]:
+        """What the model has learned at a point, in the units of the user's rows."""
         d = self.n_features_in_
-        coef = point.coef[:d]
-        self.coef_, self.scale_ = coef.astype(dtype), float(point.scale)
-        self.intercept_ = 0.0
+        coef, intercept = point.coef[:d], 0.0
         if self.fit_intercept:
-            self.intercept_ = float(problem.y_mean + point.coef[d] - problem.x_mean @ coef)
+            intercept = float(problem.y_mean + point.coef[d] - problem.x_mean @ coef)
+        scale = float(point.scale)
+        return {"coef_": coef.astype(dtype), "intercept_": intercept, "scale_": scale}
 
 
 class _Point(NamedTuple):
@@ -229,6 +230,23 @@ class _Problem:
     def at(self, point: _Point) -> Any:
         """Return the summary of a block at a point; a plain partial, which Dask can send."""
         return _Summary(self, point)
+
+    def descend(self, point: _Point, rows: Rows) -> Iterator[tuple[_Point, float, float]]:
+        """Yield point, objective and relative change of each iteration, without end."""
+        sums = map_reduce(self.at(point), rows)
+        while True:
+            objective = self.objective(sums, point)
+            for new, promised in self.candidates(sums, point):
+                after = map_reduce(self.at(new), rows)
+                gained = objective - self.objective(after, new)
+                if gained >= 0.1 * promised - 8 * EPS * objective:
+                    point, sums, objective = new, after, objective - gained
+                    break
+            else:  # no step lowers the objective: it is at its least, to rounding
+                promised = 0.0
+            exact = point.scale <= 1.01 * self.floor
+            unit = objective if exact else sums.weight * point.scale
+            yield point, objective, np.sqrt(promised / unit)
 
     def objective(self, sums: _HuberSums, point: _Point) -> float:
         """N sigma + sum_in s r^2 / sigma + sum_out s (2 eps |r| - eps^2 sigma) + alpha |w|^2."""
@@ -298,7 +316,7 @@ class _Summary:
         np.subtract(X, problem.x_mean, out=rows[:, :d])
         rows[:, d:-1] = 1.0
         rows[:, -1] = y - problem.y_mean
-        rows[:, -1] -= rows[:, :-1] @ coef
+        rows[:, -1] = rows @ np.append(-coef, 1.0)
         distance = np.abs(rows[:, -1])
         is_outlier = distance > problem.epsilon * scale
         outliers, distance = rows[is_outlier], distance[is_outlier]
@@ -313,6 +331,17 @@ class _Summary:
             rows.T @ rows,
             outliers.T @ outliers,
         )
+
+
+def _some(rows: Rows) -> tuple[Rows, float]:
+    """Every so many-th row and its share, if there are many in memory; else all rows."""
+    if isinstance(rows, ArrayRows):
+        n, d = rows.X.shape
+        step = n // max(n // 20, 20 * (d + 1), 2000)
+        weight = rows.weight if rows.weight is None or step < 5 else rows.weight[::step]
+        if step >= 5 and (weight is None or weight.any()):
+            return ArrayRows(rows.X[::step], rows.y[::step], weight), 1 / step
+    return rows, 1.0
 
 
 def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
