@@ -68,7 +68,8 @@ class Iterations:
         self._estimator, self._max_iter, self._tol, self._remedy = estimator, max_iter, tol, remedy
         self.history: dict[str, list[float]] = {}
         self.n_iter, self.converged, self._change = 0, False, float("nan")
-        self._stopped, self._task, self._begun = "", None, 0
+        self._stopped, self._begun = "", 0
+        self._task: Any = None
         self._attributes: Callable[[], dict[str, Any]] | None = None
         self._data: dict[str, Any] = {}
         if isinstance(rows, ArrayRows):

@@ -17,6 +17,7 @@ from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
+from panlearn.core.sources import Rows
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.linear._base import LinearRegressor
@@ -229,9 +230,9 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         problem = _Evidence.of(statistic, center, root, fit_intercept=self.fit_intercept)
         attributes = partial(self._attributes, problem, statistic, rows.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
-            alpha, precision = self._maximise(problem, attributes)
+            alpha, precision = self._maximise(problem, rows, attributes)
             last = self._score(problem, alpha, precision)
-            vars(self).update(attributes(alpha, precision))
+            self.__dict__.update(attributes(alpha, precision))
         self.scores_ = np.append(self.history_["score"], last)
         return self
 
@@ -256,7 +257,7 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         }
 
     def _maximise(
-        self, problem: _Evidence, attributes: Callable[..., dict[str, Any]]
+        self, problem: _Evidence, rows: Rows, attributes: Callable[..., dict[str, Any]]
     ) -> tuple[float, float]:
         """MacKay's fixed point for the precisions of noise and prior, of those not given."""
         noise = self.noise_variance
@@ -264,7 +265,7 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         alpha = 1 / (problem.variance + EPS if noise is None else noise)
         precision = 1.0 if prior is None or np.ndim(prior) else 1 / prior
         done, last = noise is not None and prior is not None, None
-        with Iterations(self, max_iter=self.max_iter, tol=self.tol) as loop:
+        with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:
             for _ in loop:
                 coef = problem.coef(alpha, precision)
                 score = self._score(problem, alpha, precision)

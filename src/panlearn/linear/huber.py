@@ -149,7 +149,7 @@ class HuberRegressor(Iterative, LinearRegressor):
                     objective=objective,
                     attributes=partial(self._attributes, problem, point, rows.dtype),
                 )
-        vars(self).update(self._attributes(problem, point, rows.dtype))
+        self.__dict__.update(self._attributes(problem, point, rows.dtype))
         if isinstance(rows, ArrayRows):
             residual = rows.y - safe_sparse_dot(rows.X, self.coef_) - self.intercept_
             self.outliers_ = np.abs(residual) > self.scale_ * self.epsilon
@@ -340,7 +340,8 @@ def _some(rows: Rows) -> tuple[Rows, float]:
         step = n // max(n // 20, 20 * (d + 1), 2000)
         weight = rows.weight if rows.weight is None or step < 5 else rows.weight[::step]
         if step >= 5 and (weight is None or weight.any()):
-            return ArrayRows(rows.X[::step], rows.y[::step], weight), 1 / step
+            y: Any = rows.y
+            return ArrayRows(rows.X[::step], y[::step], weight), 1 / step
     return rows, 1.0
 
 
