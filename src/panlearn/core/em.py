@@ -40,7 +40,7 @@ def expectation_maximisation(
     tol: float,
     attributes: Callable[[Parameters], dict[str, Any]] | None = None,
 ) -> Parameters:
-    r"""Alternate the two steps until the mean log-likelihood rises by no more than `tol`.
+    r"""Alternate the two steps until the mean log-likelihood changes by no more than `tol`.
 
     .. math::
         s = \sum_i \mathbb{E}_{z \mid x_i, \theta_t} [T(x_i, z)], \qquad
@@ -82,7 +82,7 @@ def expectation_maximisation(
             parameters = maximise(statistic)
             loop.record(
                 log_likelihood=value,
-                change=value - last,
+                change=abs(value - last),
                 attributes=functools.partial(attributes, parameters) if attributes else None,
             )
             last = value
