@@ -189,6 +189,8 @@ class RecursiveLeastSquares(MultiTargetRegressor):
             dense = np.array(dense, dtype=float, order="C")
             update(theta, covariance, dense, y, *self._row_weights(len(y), block.weight))
             seen += len(y) if block.weight is None else np.count_nonzero(block.weight)
+        if theta is None:
+            raise ValueError("there is not one row to learn from")
         if not (np.isfinite(theta).all() and np.isfinite(covariance).all()):
             rows.reject_non_finite()
             raise ValueError(
