@@ -354,4 +354,5 @@ def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
         factor = linalg.cho_factor(scaled, check_finite=False)
         return units * linalg.cho_solve(factor, units * right, check_finite=False)
     except linalg.LinAlgError:
-        return units * linalg.lstsq(scaled, units * right, cond=1e-12, check_finite=False)[0]
+        least: Any = linalg.lstsq(scaled, units * right, cond=1e-12, check_finite=False)
+        return units * least[0]
