@@ -196,7 +196,7 @@ def _dual(
     rows = sparse.csc_array(X.T if sparse.issparse(X) else sparse.csr_array(X).T)
     rows = rows @ sparse.diags_array(weight)
     penalised = np.flatnonzero(penalty)
-    slack = sparse.csc_array(np.eye(rows.shape[0])[:, penalised])
+    slack = sparse.csc_array(sparse.eye_array(rows.shape[0]))[:, penalised]
     solution = linprog(
         np.append(-weight * y, np.zeros(len(penalised))),
         A_eq=sparse.hstack([rows, slack], format="csc"),
