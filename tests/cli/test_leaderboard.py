@@ -106,7 +106,7 @@ def test_every_estimator_of_the_library_has_a_row(diabetes):
 
 def test_failures_are_rows_with_their_reason_and_cost_no_other_row(diabetes):
     models = [Hanging(), Dying(), Refusing(), "Ridge", "sklearn.ensemble.VotingRegressor"]
-    board = compare(*diabetes, models=models, cv=2, time_limit=2.0)
+    board = compare(*diabetes, models=models, cv=2, time_limit=5.0)
     assert [row.failed for row in board.rows] == [False, False, True, True, True, True]
     assert board["Hanging"].error == "stopped after 5 s"
     assert "died" in board["Dying"].error

@@ -179,7 +179,7 @@ class RecursiveLeastSquares(MultiTargetRegressor):
             theta, covariance = theta.copy(), covariance.copy()
         single = rows.y_ndim == 1
         for block in _blocks(rows):
-            y = np.array(block.y.reshape(len(block.y), -1), dtype=float, order="C")
+            y = np.array(np.atleast_2d(block.y.T).T, dtype=float, order="C")
             if theta is None:
                 theta, covariance = self._prior(rows.n_features, y.shape[1])
             if y.shape[1] != theta.shape[1]:
