@@ -52,6 +52,23 @@ class Loop(Protocol):
         ...
 
 
+class Steps:
+    """The loop of a problem within a problem."""
+
+    def __init__(self, max_iter: int, tol: float) -> None:
+        self.converged, self._max_iter, self._tol = False, max_iter, tol
+
+    def __iter__(self) -> Iterator[int]:
+        for iteration in range(self._max_iter):
+            yield iteration
+            if self.converged:
+                return
+
+    def record(self, *, change: float, **_: Any) -> None:
+        """Compare the change with the tolerance."""
+        self.converged = change <= self._tol
+
+
 class Model(Protocol):
     """A quadratic model of the smooth part around the current point."""
 
