@@ -79,10 +79,10 @@ class LogisticRegression(LinearClassifier, Iterative):
     of batches (`panlearn.Batches`) or a Dask collection, with the same coefficients. The solver is
     a Newton method that computes a Hessian only when it pays: it starts from that of the best
     constant prediction (with many rows, from a solution on a sample of them), brings it up to date
-    by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass costs :math:`O(n d k)` and a renewal
-    :math:`O(n d^2 k^2)`. With l1 the quadratic model is minimised by coordinate descent (proximal
-    Newton). With more than about 2000 unknowns the Hessian is a diagonal, which makes it L-BFGS,
-    and l1 works on the columns that can be active.
+    by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass
+    costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. With l1 the quadratic model is
+    minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
+    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns that can be active.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
     weights sum to zero over the classes. Without a penalty, classes that a hyperplane separates
