@@ -35,7 +35,7 @@ def minimise_by_working_sets(
             attributes=functools.partial(problem.attributes, x),
         )
         if loop.converged:
-            break
+            continue  # the loop closes this iteration, and ends
         support = (x[:, :-1] != 0).any(axis=0)
         score = np.where(support, np.inf, excess[:, :-1].max(axis=0))
         size = min(support.sum() + max(FIRST, support.sum()), np.count_nonzero(score))
