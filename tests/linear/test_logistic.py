@@ -201,10 +201,11 @@ def test_wide_problems_have_the_same_solution(rng, monkeypatch, k):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_sampled_curvature_does_not_change_the_answer(rng, monkeypatch, k):
+@pytest.mark.parametrize("sample", [20, 150])  # with and without a start from a sample
+def test_sampled_curvature_does_not_change_the_answer(rng, monkeypatch, k, sample):
     X, y = make(rng, n=3000, k=k)
     whole = LogisticRegression().fit(X, y)
-    monkeypatch.setattr(problem_module, "SAMPLE", 20)
+    monkeypatch.setattr(problem_module, "SAMPLE", sample)
     monkeypatch.setattr(problem_module, "PRODUCT", 0)
     sampled = LogisticRegression().fit(X, y)
     np.testing.assert_allclose(sampled.coef_, whole.coef_, rtol=0, atol=1e-8)

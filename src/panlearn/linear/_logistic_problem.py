@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
@@ -24,7 +25,7 @@ from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
 DENSE = 2000
 # Rows of a sampled curvature for each unknown of a class.
-SAMPLE = 40
+SAMPLE = 100
 # A multiplication in a product of two matrices takes this share of one in a pass over the rows.
 PRODUCT = 1 / 64
 
@@ -159,6 +160,23 @@ class LogisticProblem:
         if isinstance(self._rows, ArrayRows):
             part._rows = replace(self._rows, X=self._rows.X[:, chosen])
         part._restriction, part._stride, part.dense = chosen, 1, True
+        return part
+
+    def sampled(self) -> LogisticProblem | None:
+        """The same problem on a sample of the rows in memory, if it has enough of every class."""
+        rows, stride = self._rows, self._stride
+        if not isinstance(rows, ArrayRows) or rows.y is None or stride < 8 or not self.dense:
+            return None
+        weight = None if rows.weight is None else rows.weight[::stride]
+        count = np.bincount(rows.y[::stride], weight, minlength=len(self.labels.classes))
+        if count.min() < 20:
+            return None
+        X = rows.X[::stride]
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+        part = object.__new__(LogisticProblem)
+        vars(part).update(vars(self))
+        part._rows, part._stride = ArrayRows(X, rows.y[::stride], weight), 1
+        part.total = float(count.sum())
         return part
 
     def _sum(self, summary: Callable[..., Statistic], require_finite: bool = False) -> Any:

@@ -52,6 +52,23 @@ class Loop(Protocol):
         ...
 
 
+class Steps:
+    """The loop of a problem within a problem."""
+
+    def __init__(self, max_iter: int, tol: float) -> None:
+        self.converged, self._max_iter, self._tol = False, max_iter, tol
+
+    def __iter__(self) -> Iterator[int]:
+        for iteration in range(self._max_iter):
+            yield iteration
+            if self.converged:
+                return
+
+    def record(self, *, change: float, **_: Any) -> None:
+        """Compare the change with the tolerance."""
+        self.converged = change <= self._tol
+
+
 class Model(Protocol):
     """A quadratic model of the smooth part around the current point."""
 
@@ -210,7 +227,7 @@ def minimise(
         if loop.converged or lost:
             x = x + step  # costs nothing, and is closer than the last point evaluated
             loop.converged = True
-            break
+            continue  # the loop closes this iteration, and ends
         curved, size = decrement > SLOW * before and age >= problem.patience, 1.0
         while True:
             trial = x + size * step
@@ -220,10 +237,13 @@ def minimise(
                 break
             if size < 1e-10:  # a step of any length is lost in rounding: as good as it gets
                 loop.converged = True
-                return x, size * step
+                break
             ratio = 0.5 * size * decrease / (rise + size * decrease)
             size *= float(np.clip(ratio, 0.1, 0.5)) if np.isfinite(ratio) else 0.1
             curved = False
+        if loop.converged:
+            step = size * step
+            continue
         if fresh is not None:
             model, age = problem.model(fresh), 0
         else:

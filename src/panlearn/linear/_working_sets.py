@@ -8,32 +8,13 @@ this, which one pass over the rows tells.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from panlearn.linear._logistic_problem import LogisticProblem
-from panlearn.linear._quasi_newton import Loop, minimise
+from panlearn.linear._quasi_newton import Loop, Steps, minimise
 
 FIRST = 100
-
-
-class Steps:
-    """The loop of a problem within a problem."""
-
-    def __init__(self, max_iter: int, tol: float) -> None:
-        self.converged, self._max_iter, self._tol = False, max_iter, tol
-
-    def __iter__(self) -> Iterator[int]:
-        for iteration in range(self._max_iter):
-            yield iteration
-            if self.converged:
-                return
-
-    def record(self, *, change: float, **_: Any) -> None:
-        """Compare the change with the tolerance."""
-        self.converged = change <= self._tol
 
 
 def minimise_by_working_sets(
@@ -54,7 +35,7 @@ def minimise_by_working_sets(
             attributes=functools.partial(problem.attributes, x),
         )
         if loop.converged:
-            break
+            continue  # the loop closes this iteration, and ends
         support = (x[:, :-1] != 0).any(axis=0)
         score = np.where(support, np.inf, excess[:, :-1].max(axis=0))
         size = min(support.sum() + max(FIRST, support.sum()), np.count_nonzero(score))

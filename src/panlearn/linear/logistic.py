@@ -18,7 +18,7 @@ from panlearn.core.validation import read_rows
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import Labels, LogisticProblem
-from panlearn.linear._quasi_newton import minimise
+from panlearn.linear._quasi_newton import Steps, minimise
 from panlearn.linear._working_sets import minimise_by_working_sets
 
 
@@ -78,11 +78,11 @@ class LogisticRegression(LinearClassifier, Iterative):
     Loss, gradient and Hessian are sums over rows, so X may be an array, a sparse matrix, a stream
     of batches (`panlearn.Batches`) or a Dask collection, with the same coefficients. The solver is
     a Newton method that computes a Hessian only when it pays: it starts from that of the best
-    constant prediction, brings it up to date by BFGS after each pass, and renews it, from a sample
-    of the rows at first, when steps get slow. A pass costs :math:`O(n d k)` and a renewal
-    :math:`O(n d^2 k^2)`. With l1 the quadratic model is minimised by coordinate descent (proximal
-    Newton). With more than about 2000 unknowns the Hessian is a diagonal, which makes it L-BFGS,
-    and l1 works on the columns that can be active.
+    constant prediction (with many rows, from a solution on a sample of them), brings it up to date
+    by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass
+    costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. With l1 the quadratic model is
+    minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
+    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns that can be active.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
     weights sum to zero over the classes. Without a penalty, classes that a hyperplane separates
@@ -147,8 +147,10 @@ class LogisticRegression(LinearClassifier, Iterative):
         shape = (problem.k, problem.d)
         warm = self.warm_start and getattr(self, "coef_", np.empty(0)).shape == shape
         x = problem.start(self.coef_, self.intercept_) if warm else problem.start()
-        curvature = None if warm and problem.dense else problem.constant_curvature()
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
+        curvature = None
+        if not (warm and problem.dense):
+            x, curvature = _first(problem, x)
         loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
         endless = False
         with loop, one_blas_thread():
@@ -202,3 +204,15 @@ class LogisticRegression(LinearClassifier, Iterative):
         if scores.shape[1] == 1:
             return log_expit(np.hstack([-scores, scores]))
         return log_softmax(scores, axis=1)
+
+
+def _first(problem: LogisticProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """A start and a curvature for it: with many rows those of a sample, for parts of a pass."""
+    sample = problem.sampled()
+    if sample is None:
+        return x, problem.constant_curvature()
+    with _one_blas_thread():
+        # to within the error of sampling: the whole will move the minimum by as much
+        error = float(np.sqrt(x.size / (sample.total + x.size)))
+        x, _ = minimise(sample, x, sample.constant_curvature(), Steps(20, 0.3 * error))
+        return x, sample.evaluate(x, curved=True)[2]
