@@ -211,7 +211,7 @@ def _first(problem: LogisticProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndar
     sample = problem.sampled()
     if sample is None:
         return x, problem.constant_curvature()
-    with _one_blas_thread():
+    with one_blas_thread():
         # to within the error of sampling: the whole will move the minimum by as much
         error = float(np.sqrt(x.size / (sample.total + x.size)))
         x, _ = minimise(sample, x, sample.constant_curvature(), Steps(20, 0.3 * error))
