@@ -234,7 +234,7 @@ def sigmoid_and_logit() -> Iterator[Evidence]:
     """sigma(z) = 1 / (1 + exp(-z)) has the inverse log(p / (1 - p)).
 
     It satisfies sigma(-z) = 1 - sigma(z) and sigma' = sigma (1 - sigma), and does not overflow
-    at |z| = 1e4.
+    at |z| = 1e4. One text prints the exponent without its sign.
     """
     z = np.linspace(-30, 30, 601)
     yield equal("sigma", sigmoid(z), 1 / (1 + np.exp(-z)), 1e-12)
@@ -253,7 +253,7 @@ def three_forms_of_the_likelihood() -> Iterator[Evidence]:
 
     For scores s and labels y in {0, 1} it is sum log(1 + exp(-s)) + (1 - y) s, which is sum
     log(1 + exp(-y' s)) with y' = 2y - 1. The text drops a logarithm in the (1 - y) term on the
-    way.
+    way, and prints the inverse of the map from y to y'.
     """
     X, y = data(1)
     w = np.array([0.7, -0.2, 1.1])
@@ -267,7 +267,10 @@ def three_forms_of_the_likelihood() -> Iterator[Evidence]:
 
 @claim("B47")
 def gradient_of_logistic_regression() -> Iterator[Evidence]:
-    """The gradient of the mean loss is X^T (sigma(X theta) - y) / m."""
+    """The gradient of the mean loss is X^T (sigma(X theta) - y) / m.
+
+    The loss is -[y log sigma + (1 - y) log(1 - sigma)], of which the text misplaces the brackets.
+    """
     X, y = data(2)
     theta = np.array([0.3, -0.8, 0.5])
 

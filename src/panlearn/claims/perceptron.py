@@ -55,7 +55,8 @@ def iterates(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def bag_of_words() -> Iterator[Evidence]:
     """A binary bag of words turns six e-mails over five words into a 6 x 5 table of 0 and 1.
 
-    Each row marks the words that the e-mail holds: the table that the spam example is about.
+    Each row marks the words that the e-mail holds: the table that the spam example is about. The
+    text swaps the two indices; rows are samples here.
     """
     sentences = [" ".join(np.array(WORDS)[row == 1]) for row in EMAILS]
     table = CountVectorizer(vocabulary=WORDS, binary=True).fit_transform(sentences).toarray()
@@ -168,7 +169,7 @@ def mistake_bound() -> Iterator[Evidence]:
 
     Here C is the largest norm of a row and gamma the margin with which a unit vector w*
     separates the rows. On the spam table the bound is 15 (4 are made), on OR it is 27 (9 are
-    made).
+    made). The text allows any start, but the bound holds from zero only.
     """
     for name, X, y, squared_margin in (("spam", EMAILS, SPAM, 1 / 3), ("OR", CORNERS, OR, 1 / 9)):
         wide = np.column_stack([X, np.ones(len(X))])
@@ -189,7 +190,8 @@ def mistake_bound() -> Iterator[Evidence]:
 def mistake_bound_along_the_way() -> Iterator[Evidence]:
     """After M updates <w, w*> >= M gamma and ||w||^2 <= M C^2, at every update.
 
-    These two inequalities give the bound on the number of mistakes.
+    These two inequalities give the bound on the number of mistakes. The text's proof has the
+    square of w where that of x belongs.
     """
     rng = np.random.default_rng(5)
     X, y, _ = separable(rng, 40, 3)
@@ -244,7 +246,8 @@ def perceptron_is_stochastic_gradient_descent() -> Iterator[Evidence]:
 def xor_is_not_separable() -> Iterator[Evidence]:
     """No hyperplane separates XOR.
 
-    The constraints y (<w, x> + b) >= 1 have no solution; those of OR have.
+    The constraints y (<w, x> + b) >= 1 have no solution; those of OR have, whose labels the text
+    prints for XOR.
     """
     wide = np.column_stack([CORNERS, np.ones(4)])
     for name, y, status in (("XOR", XOR, 2), ("OR", OR, 0)):
