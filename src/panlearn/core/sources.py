@@ -19,7 +19,8 @@ from sklearn.utils import assert_all_finite
 
 from panlearn.core.extras import require
 
-BLOCK_BYTES = 1 << 22  # a block and its centred copy stay in the cache of one core
+BLOCK_BYTES = 1 << 20  # a block and its centred copy stay in the cache of one core
+WIDE_BLOCK_BYTES = 1 << 25  # with many columns, enough rows that merging d x d sums is cheap beside
 
 
 class Block(NamedTuple):
@@ -203,7 +204,8 @@ class ArrayRows:
         # A function of the shape alone, so that the blocks and with them the bits of the result
         # are the same for any number of threads.
         row_bytes = max(self.n_features, 1) * X.dtype.itemsize
-        step = int(np.clip(BLOCK_BYTES // row_bytes, 256, 65536))
+        tall = min(2 * self.n_features, WIDE_BLOCK_BYTES // row_bytes)
+        step = int(np.clip(max(BLOCK_BYTES // row_bytes, tall), 256, 65536))
         for start in range(0, X.shape[0], step):
             part = slice(start, start + step)
             yield Block(
