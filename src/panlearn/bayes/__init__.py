@@ -1,0 +1,12 @@
+"""Bayes' rule: generative classifiers, conjugate and maximum-likelihood estimates, decisions.
+
+Reading order: `_class_statistics` sums rows by class, `_base` turns what a model says of the rows
+of a class into what a row says of the classes; each other file is one method.
+"""
+
+from panlearn.bayes.bernoulli_nb import BernoulliNB
+from panlearn.bayes.categorical_nb import CategoricalNB
+from panlearn.bayes.gaussian_nb import GaussianNB
+from panlearn.bayes.multinomial_nb import MultinomialNB
+
+__all__ = ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB"]
