@@ -21,6 +21,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 warnings.simplefilter("ignore")
 
 def numbers(thing):
@@ -46,7 +47,8 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
             continue
         seed = {"random_state": 3} if "random_state" in inspect.signature(cls).parameters else {}
         y = (signal > 0).astype(int) if is_classifier(cls()) else signal
-        model = cls(**seed).fit(X, y)
+        positive = get_tags(cls()).input_tags.positive_only
+        model = cls(**seed).fit(np.abs(np.round(X)) if positive else X, y)
         if n == 60:
             bits[name] = digest(model)
         elif hasattr(model, "coef_"):

@@ -30,7 +30,10 @@ def _fit(cls, library, *data, **more):
     return library.quietly(lambda: library.make(cls).fit(*data, **more))
 
 
-def _close(model, expected):
+def _close(model, expected, library=None):
+    if not hasattr(expected, "coef_"):
+        library.same_parameters(model, expected)
+        return
     scale = np.abs(expected.coef_).max()
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-8 * scale)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-8, atol=1e-8 * scale)
@@ -41,7 +44,7 @@ def test_arrays_and_frames_give_the_fit_of_the_array(client, stream_class, libra
     weight = np.random.default_rng(1).random(400)
     expected = _fit(stream_class, library, X, y, sample_weight=weight)
     arrays = [da.from_array(a, chunks=150) for a in (X, y, weight)]
-    _close(_fit(stream_class, library, *arrays), expected)
+    _close(_fit(stream_class, library, *arrays), expected, library)
 
     frame = pd.DataFrame(X, columns=list("abcd")).assign(target=y, weight=weight)
     partitions = dd.from_pandas(frame, npartitions=3)
@@ -52,7 +55,7 @@ def test_arrays_and_frames_give_the_fit_of_the_array(client, stream_class, libra
         partitions["target"],
         sample_weight=partitions["weight"],
     )
-    _close(model, expected)
+    _close(model, expected, library)
     assert list(model.feature_names_in_) == list("abcd")
     model.predict(frame[list("abcd")])
 
@@ -65,11 +68,12 @@ def test_partitions_of_no_rows_and_unknown_sizes(client, stream_class, library):
     model = _fit(
         stream_class, library, kept[list("abcd")], kept["target"], sample_weight=kept["weight"]
     )
-    _close(model, _fit(stream_class, library, X[150:], y[150:]))
+    _close(model, _fit(stream_class, library, X[150:], y[150:]), library)
     values = kept.to_dask_array()
     _close(
         _fit(stream_class, library, values[:, :4], values[:, 4].astype(y.dtype)),
         _fit(stream_class, library, X[150:], y[150:]),
+        library,
     )
 
 

@@ -73,7 +73,10 @@ def test_a_folder_of_parquet_files_and_chosen_columns(stream_class, library, tmp
     model = _fit(stream_class, library, stream)
     np.testing.assert_array_equal(model.feature_names_in_, ["x2", "x0"])
     expected = _fit(stream_class, library, X[:, [2, 0]], y)
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8)
+    if hasattr(expected, "coef_"):
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8)
+    else:
+        library.same_parameters(model, expected)
 
 
 def test_read_parquet_names_what_is_missing(tmp_path):

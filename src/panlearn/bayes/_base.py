@@ -146,7 +146,8 @@ class GenerativeClassifier(ClassLearner):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self._score_rows(X)[0].argmax(axis=1)]
+        joint, _ = self._score_rows(X)
+        return self.classes_[joint.argmax(axis=1)]
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Logarithm of the joint probability of each row and each class, log p(x, y).
@@ -177,7 +178,9 @@ class GenerativeClassifier(ClassLearner):
             Columns are in the order of ``classes_``.
         """
         joint, dtype = self._score_rows(X)
-        return _as(joint - logsumexp(joint, axis=1, keepdims=True), dtype)
+        values = joint - logsumexp(joint, axis=1, keepdims=True)
+        # a probability that rounds to one has the logarithm zero
+        return _as(np.where(values > -np.finfo(dtype).epsneg, 0.0, values), dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class given the row, by Bayes' rule.

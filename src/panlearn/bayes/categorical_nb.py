@@ -47,11 +47,6 @@ class CategoryCounts(ClassStatistic):
         count = np.bincount(cells.ravel(), weights.ravel(), minlength=k * n.sum())
         return cls(block.classes, n, count.reshape(k, n.sum()))
 
-    @classmethod
-    def zero(cls, d: int) -> Self:
-        """Count nothing in d features."""
-        return cls(LabelCounts.zero(), np.zeros(d, dtype=np.int64), np.zeros((0, 0)))
-
     def with_categories(self, n: np.ndarray) -> Self:
         """Make room for at least n categories a feature."""
         n = np.maximum(n, self.n_categories)

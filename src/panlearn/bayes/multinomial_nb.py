@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 from sklearn.utils.extmath import safe_sparse_dot
 
 from panlearn.bayes._base import LOG_ZERO, GenerativeClassifier
@@ -113,6 +114,7 @@ def _sums(X: Any, y: Any, weight: np.ndarray | None) -> ClassSums:
 def _require_counts(X: Any) -> None:
     values = X.data if sparse.issparse(X) else X
     if values.size and values.min() < 0:
+        assert_all_finite(values, input_name="X")  # minus infinity is worse than negative
         raise ValueError(
             f"Negative values in data passed to MultinomialNB: X holds {values.min()}, and counts "
             "are not negative; use GaussianNB, or shift the features"
