@@ -20,6 +20,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 
 # The checks fit random labels and a handful of rows; what a method says of these is not at issue.
 @pytest.mark.filterwarnings("ignore:X has rank:scipy.linalg.LinAlgWarning")
+@pytest.mark.filterwarnings("ignore:The covariance of class:scipy.linalg.LinAlgWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [cls() for _, cls in panlearn.all_estimators()],

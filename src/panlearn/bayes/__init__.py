@@ -7,6 +7,15 @@ of a class into what a row says of the classes; each other file is one method.
 from panlearn.bayes.bernoulli_nb import BernoulliNB
 from panlearn.bayes.categorical_nb import CategoricalNB
 from panlearn.bayes.gaussian_nb import GaussianNB
+from panlearn.bayes.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from panlearn.bayes.multinomial_nb import MultinomialNB
+from panlearn.bayes.quadratic_discriminant_analysis import QuadraticDiscriminantAnalysis
 
-__all__ = ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB"]
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "GaussianNB",
+    "LinearDiscriminantAnalysis",
+    "MultinomialNB",
+    "QuadraticDiscriminantAnalysis",
+]

@@ -263,8 +263,9 @@ class ClassRoots(ClassMoments):
 
     @property
     def is_finite(self) -> bool:
-        """Whether every number in it is finite."""
-        return super().is_finite and all(np.isfinite(root).all() for root in self.roots)
+        """Whether every number in it, and in the scatter, is finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().is_finite and all(np.isfinite(np.sum(r**2)) for r in self.roots)
 
     def covariances(self) -> np.ndarray:
         """Maximum-likelihood covariance of each class, (k, d, d); zero for one not seen."""

@@ -37,8 +37,8 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
     store_covariance : bool, default=False
         Whether to set `covariance_`.
     tol : float, default=0.0001
-        A class whose least variance, along some direction, is not above this part of its largest
-        draws a warning; predictions do not depend on it.
+        A class is said to be flat, in a warning, if with its features scaled to unit variance the
+        least of its standard deviations along any direction is not above this part of the largest.
 
     Attributes
     ----------
@@ -100,12 +100,15 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
         self.priors_ = self._priors(self.priors, "priors")
         self.means_ = statistic.mean.astype(rows.dtype, copy=False)
         weight = np.maximum(statistic.classes.count, np.finfo(float).tiny)
-        axes = [_principal_axes(r / np.sqrt(w)) for r, w in zip(statistic.roots, weight, strict=True)]
+        axes = [
+            _principal_axes(r / np.sqrt(w)) for r, w in zip(statistic.roots, weight, strict=True)
+        ]
         self.rotations_ = [vectors for vectors, _ in axes]
         self.scalings_ = [(1 - self.reg_param) * v + self.reg_param for _, v in axes]
         largest = max(v[0] for v in self.scalings_)
         for c, variances in enumerate(self.scalings_):
-            self._warn_if_flat(c, variances)
+            if self.reg_param == 0 and statistic.classes.count[c]:
+                self._warn_if_flat(c)
             # at the level of rounding; where nothing varies in any class, any width will do
             floor = len(variances) * np.finfo(float).eps * (variances[0] or largest or 1.0)
             self.scalings_[c] = np.maximum(variances, max(floor, np.finfo(float).tiny))
@@ -113,12 +116,15 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
             pairs = zip(self.rotations_, self.scalings_, strict=True)
             self.covariance_ = [(v * s) @ v.T for v, s in pairs]
 
-    def _warn_if_flat(self, c: int, variances: np.ndarray) -> None:
-        if self.statistic_.classes.count[c] and variances[-1] <= self.tol**2 * variances[0]:
-            rank = int(np.sum(variances > self.tol**2 * variances[0]))
+    def _warn_if_flat(self, c: int) -> None:
+        root, d = self.statistic_.roots[c], self.n_features_in_
+        size = linalg.norm(root, axis=0)
+        values = linalg.svdvals(root / np.where(size > 0, size, 1.0)) if len(root) else np.zeros(1)
+        rank = int(np.sum(values > self.tol * values[0]))
+        if rank < d:
             warnings.warn(
-                f"The covariance of class {self.classes_[c]!r} has rank {rank} with "
-                f"{len(variances)} features, to the tolerance tol={self.tol:g}; raise reg_param, "
+                f"The covariance of class {self.classes_[c]} has rank {rank} with {d} features, to "
+                f"the tolerance tol={self.tol:g}; raise reg_param, "
                 "drop features that depend on others, or give more rows",
                 linalg.LinAlgWarning,
                 stacklevel=6,
