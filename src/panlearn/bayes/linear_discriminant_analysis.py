@@ -11,7 +11,6 @@ from scipy import linalg
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.extmath import safe_sparse_dot, svd_flip
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._base import ClassLearner, log_of
@@ -42,7 +41,7 @@ class LinearDiscriminantAnalysis(
     ----------
     solver : {"svd", "lsqr", "eigen"}, default="svd"
         "svd" never forms :math:`\Sigma` and keeps the most digits; "lsqr" and "eigen" solve with it
-        and can shrink it. With "lsqr" there is no projection.
+        and can shrink it.
     shrinkage : float or "auto", default=None
         How far the covariance of each class is moved towards a multiple of the identity: a part
         from 0 to 1, or "auto" for the choice of Ledoit and Wolf. Not with "svd".
@@ -73,9 +72,9 @@ class LinearDiscriminantAnalysis(
     xbar_ : ndarray of shape (n_features,)
         The mean of the class means, weighted by :math:`\pi_c`.
     scalings_ : ndarray of shape (n_features, n_directions)
-        The directions of the projection, best first; not with "lsqr".
+        The directions of the projection, best first.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of each in the distances between the classes; not with "lsqr".
+        Share of each in the distances between the classes.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     statistic_ : ClassRoots
@@ -147,7 +146,7 @@ class LinearDiscriminantAnalysis(
         if self.solver == "svd":
             coef = self._solve_svd(statistic)
         elif self.solver == "lsqr":
-            coef = linalg.lstsq(self.covariance_, self.means_.T)[0].T
+            coef = self._solve_lsqr()
         else:
             coef = self._solve_eigen(covariances[k])
         self._set_scores(coef, rows.dtype)
@@ -185,6 +184,17 @@ class LinearDiscriminantAnalysis(
         self.scalings_ = _with_fixed_signs(whiten @ kept.T)
         return (self.means_ - self.xbar_) @ self.scalings_ @ self.scalings_.T
 
+    def _solve_lsqr(self) -> np.ndarray:
+        """Solve for the scores; the directions follow from a problem of the size of the classes."""
+        apart = np.sqrt(self.priors_)[:, None] * (self.means_ - self.xbar_)
+        solved = linalg.lstsq(self.covariance_, np.vstack([self.means_, apart]).T)[0]
+        coef, along = np.hsplit(solved, 2)
+        values, turn = (a[..., ::-1] for a in linalg.eigh(apart @ along))
+        self._explain(values)
+        kept = values > self.tol**2 * values[0]
+        self.scalings_ = _with_fixed_signs(along @ turn[:, kept] / np.sqrt(values[kept]))
+        return coef.T
+
     def _solve_eigen(self, total: np.ndarray) -> np.ndarray:
         """Maximise the ratio of between-class to within-class variance."""
         try:
@@ -213,7 +223,6 @@ class LinearDiscriminantAnalysis(
         self.coef_, self.intercept_ = coef.astype(dtype), intercept.astype(dtype)
         self.means_ = self.means_.astype(dtype, copy=False)
 
-    @available_if(lambda self: self.solver != "lsqr")
     def transform(self, X: Any) -> np.ndarray:
         """Project rows onto the directions that separate the classes best.
 
