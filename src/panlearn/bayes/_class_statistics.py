@@ -90,7 +90,8 @@ class ClassStatistic(Statistic):
     def _among(self, labels: np.ndarray) -> Self:
         if len(labels) == len(self.classes.labels):
             return self
-        at = np.searchsorted(labels, self.classes.labels) if len(self.classes.labels) else []
+        known = self.classes.labels
+        at: Any = np.searchsorted(labels, known) if len(known) else []
 
         def place(values: np.ndarray) -> np.ndarray:
             out = np.zeros((len(labels), *values.shape[1:]))

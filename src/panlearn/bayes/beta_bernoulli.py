@@ -145,8 +145,8 @@ class BetaBernoulli(DensityMixin, Estimator):
 
     def _learn(self, X: Any, sample_weight: Any, first: bool) -> Self:
         rows = read_rows(self, X, None, sample_weight, reset=first)
-        seen = 0 if first else self.statistic_
-        self.statistic_ = seen + map_reduce(functools.partial(_count, self.binarize), rows)
+        counts = map_reduce(functools.partial(_count, self.binarize), rows)
+        self.statistic_: CoinCounts = counts if first else self.statistic_ + counts
         heads, tosses = self.statistic_.heads, self.statistic_.weight
         self.a_, self.b_ = self.a + heads, self.b + (tosses - heads)
         self.predictive_ = self.a_ / (self.a_ + self.b_)

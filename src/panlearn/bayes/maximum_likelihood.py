@@ -111,7 +111,7 @@ def maximum_likelihood(
         raise ValueError(f"family {family!r} does not take a sample of {x.ndim} dimensions")
     w = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
     x, w = x[w > 0], w[w > 0]
-    if family == "binomial":
+    if n_trials is not None:
         return _binomial(x, w, n_trials)
     return _SOLVERS[family](x, w)
 
