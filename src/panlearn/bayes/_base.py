@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._class_statistics import ClassStatistic
 from panlearn.core.estimator import Estimator, fitting
-from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import FLOATS, read_rows
 
@@ -27,8 +25,8 @@ class ClassLearner(ClassifierMixin, Estimator):
     statistic_: Any
 
     @abstractmethod
-    def _summary(self) -> Callable[..., ClassStatistic]:
-        """Give the function of X, y and weights that summarises a block."""
+    def _summarise(self, rows: Rows) -> ClassStatistic:
+        """Sum up the rows by class."""
 
     @abstractmethod
     def _learn(self, statistic: Any, rows: Rows) -> None:
@@ -53,7 +51,7 @@ class ClassLearner(ClassifierMixin, Estimator):
             The model itself.
         """
         rows = read_rows(self, X, y, sample_weight, targets="labels")
-        statistic = map_reduce(self._summary(), rows)
+        statistic = self._summarise(rows)
         if len(statistic.classes.labels) < 2:
             raise ValueError(
                 f"the data hold one class only, {statistic.classes.labels.tolist()}; a classifier "
@@ -85,7 +83,7 @@ class ClassLearner(ClassifierMixin, Estimator):
         """
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first)
-        statistic = map_reduce(self._summary(), rows)
+        statistic = self._summarise(rows)
         if classes is not None:
             named = np.unique(np.asarray(classes))
             if other := [c for c in statistic.classes.labels if c not in named]:

@@ -15,6 +15,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from panlearn.bayes._kernels import class_moments, sparse_class_sums
+from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import LabelCounts, Statistic, _triangle, _two_sum
 
 
@@ -42,16 +44,20 @@ class Labelled(NamedTuple):
 
     @property
     def dense(self) -> np.ndarray:
-        """A fresh copy of the rows, dense, in float64."""
+        """The rows, dense, in float64, row after row in memory; a copy if they are not."""
         rows = self.X.toarray() if sparse.issparse(self.X) else self.X
-        return np.array(rows, dtype=float, order="C")
+        return np.ascontiguousarray(rows, dtype=float)
 
     def sum_by_class(self, rows: Any) -> np.ndarray:
         """Weighted sums of dense or sparse rows in each class, (k, d)."""
-        n, k = len(self.codes), len(self.classes.labels)
+        (n, d), k = rows.shape, len(self.classes.labels)
+        if sparse.issparse(rows):
+            total = np.zeros((k, d))
+            csr = (rows.data, rows.indices, rows.indptr)
+            sparse_class_sums(*csr, self.codes, self.weight, total)
+            return total
         picked = (self.weight, self.codes, np.arange(n + 1))
-        total = sparse.csc_array(picked, shape=(k, n)) @ rows
-        return total.toarray() if sparse.issparse(total) else total
+        return sparse.csc_array(picked, shape=(k, n)) @ rows
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,15 @@ class ClassSums(ClassStatistic):
         return type(self)(factor * self.classes, factor * self.total)
 
 
+def long_blocks(rows: Rows) -> Rows:
+    """Cut sparse rows by what they store: their sums are dense, and merging many would cost."""
+    if not isinstance(rows, ArrayRows) or not sparse.issparse(rows.X):
+        return rows
+    n, d = rows.X.shape
+    stored = max(1 << 20, 16 * d)
+    return replace(rows, block_rows=max(256, stored * n // max(rows.X.nnz, 1)))
+
+
 @dataclass(frozen=True)
 class ClassMoments(ClassStatistic):
     r"""Weight and mean of each class, the mean in two parts as in `Moments`; abstract.
@@ -173,7 +188,7 @@ def _centre(block: Labelled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     rows, weight = block.dense, block.classes.count[:, None]
     mean = block.sum_by_class(rows) / weight
-    rows -= mean[block.codes]
+    rows = rows - mean[block.codes]
     correction = block.sum_by_class(rows) / weight
     rows -= correction[block.codes]
     return *_two_sum(mean, correction), rows
@@ -200,8 +215,10 @@ class ClassVariances(ClassMoments):
     def of(cls, X: Any, y: Any, weight: np.ndarray | None = None) -> Self:
         """Summarise a block."""
         block = Labelled.of(X, y, weight)
-        mean, rest, rows = _centre(block)
-        return cls(block.classes, mean, rest, block.sum_by_class(np.square(rows, out=rows)))
+        mean, correction, scatter = class_moments(
+            block.dense, block.codes, block.weight, block.classes.count
+        )
+        return cls(block.classes, *_two_sum(mean, correction), scatter)
 
     def _placed(self, classes: LabelCounts, place: Callable[[np.ndarray], np.ndarray]) -> Self:
         return type(self)(classes, place(self.mean), place(self.rest), place(self.scatter))

@@ -13,6 +13,7 @@ from sklearn.utils import assert_all_finite
 from panlearn.bayes._base import LOG_ZERO, DensityClassifier
 from panlearn.bayes._class_statistics import ClassStatistic, Labelled
 from panlearn.bayes._discrete import class_log_prior, log_ratio, smoothing
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import LabelCounts
@@ -163,8 +164,8 @@ class CategoricalNB(DensityClassifier):
     class_prior: np.ndarray | None = None
     min_categories: Positive[int] | np.ndarray | None = None
 
-    def _summary(self) -> Callable[..., CategoryCounts]:
-        return CategoryCounts.of
+    def _summarise(self, rows: Rows) -> CategoryCounts:
+        return map_reduce(CategoryCounts.of, rows)
 
     def _learn(self, statistic: CategoryCounts, rows: Rows) -> None:
         self.class_log_prior_ = class_log_prior(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from scipy import sparse
 
 from panlearn.bayes._base import DensityClassifier, log_of
 from panlearn.bayes._class_statistics import ClassVariances
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative
 from panlearn.core.sources import Rows
 
@@ -78,8 +78,8 @@ class GaussianNB(DensityClassifier):
     priors: np.ndarray | None = None
     var_smoothing: NonNegative[float] = 1e-9
 
-    def _summary(self) -> Callable[..., ClassVariances]:
-        return ClassVariances.of
+    def _summarise(self, rows: Rows) -> ClassVariances:
+        return map_reduce(ClassVariances.of, rows)
 
     def _learn(self, statistic: ClassVariances, rows: Rows) -> None:
         self.class_prior_ = self._priors(self.priors, "priors")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
 from panlearn.bayes._ledoit_wolf import ledoit_wolf_covariances
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import _triangle
@@ -120,10 +120,10 @@ class LinearDiscriminantAnalysis(
     store_covariance: bool = False
     tol: NonNegative[float] = 1e-4
 
-    def _summary(self) -> Callable[..., ClassRoots]:
+    def _summarise(self, rows: Rows) -> ClassRoots:
         if self.solver == "svd" and self.shrinkage is not None:
             raise ValueError("shrinkage is not for solver='svd'; use 'lsqr' or 'eigen'")
-        return ClassRoots.of
+        return map_reduce(ClassRoots.of, rows)
 
     def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
         k, d = statistic.mean.shape

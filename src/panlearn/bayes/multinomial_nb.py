@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -12,8 +11,9 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.extmath import safe_sparse_dot
 
 from panlearn.bayes._base import LOG_ZERO, GenerativeClassifier
-from panlearn.bayes._class_statistics import ClassSums
+from panlearn.bayes._class_statistics import ClassSums, long_blocks
 from panlearn.bayes._discrete import class_log_prior, log_ratio, smoothing
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative
 from panlearn.core.sources import Rows
 
@@ -84,8 +84,8 @@ class MultinomialNB(GenerativeClassifier):
     fit_prior: bool = True
     class_prior: np.ndarray | None = None
 
-    def _summary(self) -> Callable[..., ClassSums]:
-        return _sums
+    def _summarise(self, rows: Rows) -> ClassSums:
+        return map_reduce(_sums, long_blocks(rows))
 
     def _learn(self, statistic: ClassSums, rows: Rows) -> None:
         self.class_log_prior_ = class_log_prior(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.extmath import svd_flip
 
 from panlearn.bayes._base import DensityClassifier, _as, log_of
 from panlearn.bayes._class_statistics import ClassRoots
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative
 from panlearn.core.sources import Rows
 
@@ -93,8 +93,8 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
     store_covariance: bool = False
     tol: NonNegative[float] = 1e-4
 
-    def _summary(self) -> Callable[..., ClassRoots]:
-        return ClassRoots.of
+    def _summarise(self, rows: Rows) -> ClassRoots:
+        return map_reduce(ClassRoots.of, rows)
 
     def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
         self.priors_ = self._priors(self.priors, "priors")
