@@ -33,7 +33,6 @@ panels[0].set(xlabel="chance of heads", ylabel="density", xlim=(0, 1), ylim=(0, 
 panels[0].set_title("Priors, and posteriors after 5, 25 and 200 tosses (darker)")
 panels[0].legend(title="prior", loc="upper left")
 
-# %%
 # One toss at a time with ``partial_fit``.
 model, means, intervals = BetaBernoulli(), [], []
 for toss in tosses:

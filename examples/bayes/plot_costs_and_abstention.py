@@ -35,7 +35,6 @@ panels[0].set(xlabel="p(malignant | cells)", ylabel="expected cost", ylim=(0, 2)
 panels[0].set_title("A miss costs 10, a false alarm 1")
 panels[0].legend()
 
-# %%
 # What it costs on new patients, as a miss gets dearer.
 dearer = np.array([1, 2, 5, 10, 20, 50, 100])
 plain, careful = [], []
@@ -50,7 +49,6 @@ panels[1].set(xlabel="cost of a miss, in false alarms", ylabel="mean cost of a p
 panels[1].set_title("Costs on new patients")
 panels[1].legend()
 
-# %%
 # The fewer it answers, the fewer of its answers are wrong.
 answered, wrong = [], []
 for cost in np.linspace(0.005, 0.5, 60):

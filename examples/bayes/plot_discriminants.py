@@ -52,7 +52,6 @@ for (name, model), panel in zip(models.items(), panels[:2], strict=True):
     panel.set_title(f"{name}: {model.score(new, truth):.1%} right on new rows")
     panel.set(xlabel="first feature", ylabel="second feature")
 
-# %%
 # The same comparison by the number of rows, with eight features of noise beside the two.
 sizes = [12, 15, 20, 30, 50, 100, 200]
 trials = 15

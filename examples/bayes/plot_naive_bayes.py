@@ -36,7 +36,6 @@ left.set(xlabel="petal length in cm", ylabel="petal width in cm", xlim=(0.5, 7.5
 left.set_title("p(class | flower), and the model of each class")
 left.legend(loc="upper left")
 
-# %%
 # One feature that tells two classes apart, seen once, three times and ten times.
 rng = np.random.default_rng(0)
 label = rng.integers(0, 2, 20_000)
