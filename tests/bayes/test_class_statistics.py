@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from panlearn.bayes._class_statistics import ClassRoots, ClassSums, ClassVariances
+from panlearn.bayes._class_statistics import (
+    ClassRoots,
+    ClassSums,
+    ClassVariances,
+    long_blocks,
+)
+from panlearn.core.sources import ArrayRows
 
 
 def test_sums_and_variances_are_those_of_each_class(rng):
@@ -50,3 +56,17 @@ def test_a_row_of_weight_zero_brings_no_label():
 def test_labels_of_two_kinds_do_not_merge():
     with pytest.raises(TypeError, match="one type"):
         ClassSums.of(np.eye(2), ["a", "b"]) + ClassSums.of(np.eye(2), [0, 1])
+
+
+def test_long_blocks_are_views_that_cover_sparse_rows_in_memory(rng):
+    X = sparse.random_array((3000, 4), density=0.4, format="csr", rng=rng)
+    X = sparse.vstack([X] * 300, format="csr")  # more than one block stores
+    y = np.arange(X.shape[0])
+    blocks = list(long_blocks(ArrayRows(X, y, None)))
+    assert len(blocks) > 1
+    assert sum(b.X.nnz for b in blocks) == X.nnz
+    np.testing.assert_array_equal(np.concatenate([b.y for b in blocks]), y)
+    assert all(np.shares_memory(b.X.data, X.data) for b in blocks)
+    assert (abs(sparse.vstack([b.X for b in blocks]) - X)).nnz == 0
+    dense = ArrayRows(np.ones((3, 2)), np.arange(3), None)
+    assert long_blocks(dense) is dense

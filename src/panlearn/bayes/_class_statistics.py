@@ -7,16 +7,16 @@ bring. A class that one part has not seen has weight zero there.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
 from panlearn.bayes._kernels import class_moments, sparse_class_sums
-from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.sources import ArrayRows, Block, Rows
 from panlearn.core.statistics import LabelCounts, Statistic, _triangle, _two_sum
 
 
@@ -146,13 +146,43 @@ class ClassSums(ClassStatistic):
         return type(self)(factor * self.classes, factor * self.total)
 
 
+@dataclass(frozen=True)
+class LongBlocks:
+    """Sparse rows in memory, cut by what they store and not by their width.
+
+    Their sums are dense, so that merging those of many short blocks would cost more than the sums.
+    """
+
+    rows: ArrayRows
+
+    def __iter__(self) -> Iterator[Block]:
+        X, y, weight = self.rows.X.tocsr(), self.rows.y, self.rows.weight
+        n, d = X.shape
+        step = max(256, max(1 << 20, 16 * d) * n // max(X.nnz, 1))
+        for start in range(0, n, step):
+            part = slice(start, start + step)
+            block = _csr_rows(X, start, start + step)
+            yield Block(block, y[part], None if weight is None else weight[part])
+
+    def reject_non_finite(self) -> None:
+        """Raise an error that names X if it holds NaN or infinity."""
+        self.rows.reject_non_finite()
+
+
 def long_blocks(rows: Rows) -> Rows:
-    """Cut sparse rows by what they store: their sums are dense, and merging many would cost."""
-    if not isinstance(rows, ArrayRows) or not sparse.issparse(rows.X):
-        return rows
-    n, d = rows.X.shape
-    stored = max(1 << 20, 16 * d)
-    return replace(rows, block_rows=max(256, stored * n // max(rows.X.nnz, 1)))
+    """Cut sparse rows in memory into long blocks; leave any others as they are."""
+    if isinstance(rows, ArrayRows) and sparse.issparse(rows.X):
+        return cast(Rows, LongBlocks(rows))
+    return rows
+
+
+def _csr_rows(X: Any, start: int, stop: int) -> Any:
+    """Rows of a CSR matrix as views; indexing would copy them, and so would the constructor."""
+    indptr = X.indptr[start : stop + 1]
+    stored = slice(indptr[0], indptr[-1])
+    rows = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
+    rows.data, rows.indices, rows.indptr = X.data[stored], X.indices[stored], indptr - indptr[0]
+    return rows
 
 
 @dataclass(frozen=True)

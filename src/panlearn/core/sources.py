@@ -182,7 +182,6 @@ class ArrayRows:
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
-    block_rows: int | None = None  # by default, what the cache of a core holds
     repeatable = True
 
     @property
@@ -207,11 +206,10 @@ class ArrayRows:
         row_bytes = max(self.n_features, 1) * X.dtype.itemsize
         tall = min(2 * self.n_features, WIDE_BLOCK_BYTES // row_bytes)
         step = int(np.clip(max(BLOCK_BYTES // row_bytes, tall), 256, 65536))
-        step = self.block_rows or step
         for start in range(0, X.shape[0], step):
             part = slice(start, start + step)
             yield Block(
-                _csr_rows(X, start, start + step) if sparse.issparse(X) else X[part],
+                X[part],
                 None if self.y is None else self.y[part],
                 None if self.weight is None else self.weight[part],
             )
@@ -226,12 +224,11 @@ class ArrayRows:
 
 
 def _csr_rows(X: Any, start: int, stop: int) -> Any:
-    """Rows of a CSR matrix as views; indexing would copy them, and so would the constructor."""
+    """Rows of a CSR matrix as views; indexing would copy them."""
     indptr = X.indptr[start : stop + 1]
     stored = slice(indptr[0], indptr[-1])
-    rows = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
-    rows.data, rows.indices, rows.indptr = X.data[stored], X.indices[stored], indptr - indptr[0]
-    return rows
+    parts = (X.data[stored], X.indices[stored], indptr - indptr[0])
+    return type(X)(parts, shape=(len(indptr) - 1, X.shape[1]), copy=False)
 
 
 @dataclass(frozen=True)
