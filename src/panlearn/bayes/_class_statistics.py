@@ -162,7 +162,7 @@ class LongBlocks:
         for start in range(0, n, step):
             part = slice(start, start + step)
             block = _csr_rows(X, start, start + step)
-            yield Block(block, y[part], None if weight is None else weight[part])
+            yield Block(block, *(None if a is None else a[part] for a in (y, weight)))
 
     def reject_non_finite(self) -> None:
         """Raise an error that names X if it holds NaN or infinity."""

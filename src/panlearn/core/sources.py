@@ -223,14 +223,6 @@ class ArrayRows:
             assert_all_finite(values, input_name="X")
 
 
-def _csr_rows(X: Any, start: int, stop: int) -> Any:
-    """Rows of a CSR matrix as views; indexing would copy them."""
-    indptr = X.indptr[start : stop + 1]
-    stored = slice(indptr[0], indptr[-1])
-    parts = (X.data[stored], X.indices[stored], indptr - indptr[0])
-    return type(X)(parts, shape=(len(indptr) - 1, X.shape[1]), copy=False)
-
-
 @dataclass(frozen=True)
 class StreamRows:
     """Rows of a stream; each batch is validated as it passes."""
