@@ -1,0 +1,9 @@
+"""Nearest neighbours, and densities estimated from the rows themselves.
+
+Reading order: `k_neighbors` stands on `_base` (the rows that are kept) and `_search` (the exact
+search, whose loops are in `_kernels`).
+"""
+
+from panlearn.neighbors.k_neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor"]
