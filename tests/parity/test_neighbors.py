@@ -40,3 +40,25 @@ def test_regressor(metric, weights):
     assert_allclose(ours.predict(X[300:]), theirs.predict(X[300:]), rtol=1e-9)
     graph = theirs.kneighbors_graph(X[300:], mode="distance")
     assert_allclose(ours.kneighbors_graph(X[300:], mode="distance").toarray(), graph.toarray())
+
+
+KERNELS = ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kernel_density(rng, kernel, d, weighted):
+    X, Q = rng.normal(size=(80, d)), rng.normal(size=(30, d))
+    weight = rng.random(80) if weighted else None
+    for bandwidth in (0.7, "scott", "silverman"):
+        if weighted and bandwidth != 0.7:
+            continue  # the peer's rules count rows, whatever they weigh
+        ours = neighbors.KernelDensity(bandwidth, kernel=kernel).fit(X, sample_weight=weight)
+        theirs = peer.KernelDensity(bandwidth=bandwidth, kernel=kernel)
+        theirs.fit(X, sample_weight=weight)
+        assert ours.bandwidth_ == pytest.approx(theirs.bandwidth_, rel=1e-14)
+        expected = theirs.score_samples(Q)
+        reached = np.isfinite(ours.score_samples(Q))
+        assert_allclose(ours.score_samples(Q)[reached], expected[reached], rtol=1e-7, atol=1e-9)
+        assert (expected[~reached] < -700).all()  # the peer's logarithm of zero

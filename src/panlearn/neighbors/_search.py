@@ -73,7 +73,7 @@ class NeighborIndex:
     def _by_tree(self, Q: np.ndarray, k: int, threads: int) -> Found:
         """Ask for one more than k: if it is as near as the k-th, a tie was broken at random."""
         distance, index = self._ask_tree(Q, min(k + 1, self.n), threads)
-        tied = np.flatnonzero(distance[:, k - 1] == distance[:, -1]) if k < self.n else []
+        tied = np.flatnonzero((distance[:, k - 1] == distance[:, -1]) & (k < self.n))
         distance, index = distance[:, :k], index[:, :k]
         for start in range(0, len(tied), 16 * QUERIES):
             self._settle(Q, tied[start : start + 16 * QUERIES], threads, distance, index)

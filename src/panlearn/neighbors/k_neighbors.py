@@ -215,7 +215,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsModel):
         KNeighborsRegressor
             The model itself.
         """
-        self.y_ = self._keep(read_rows(self, X, y, targets="numbers")).y
+        self.y_: Any = self._keep(read_rows(self, X, y, targets="numbers")).y
         return self
 
     def predict(self, X: Any) -> np.ndarray:
