@@ -85,7 +85,8 @@ def test_sample_weight_is_routed(weighted_class, library):
             return_estimator=True,
         )["estimator"][0]
     scaler = StandardScaler().fit(X[:40])
-    direct = library.make(weighted_class).fit(scaler.transform(X[:40]), y[:40], weight[:40])
+    target = None if y is None else y[:40]
+    direct = library.make(weighted_class).fit(scaler.transform(X[:40]), target, weight[:40])
     library.same(routed[-1], direct, scaler.transform(X), rtol=0)
 
 

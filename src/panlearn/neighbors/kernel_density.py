@@ -25,7 +25,7 @@ BLOCK = 1 << 20  # distances that a thread has in memory
 
 
 class _Kernel(NamedTuple):
-    """A radial density: its logarithm at squared distance, its integral, and draws of the radius."""
+    """A radial density: its logarithm at a squared distance, its integral, draws of the radius."""
 
     log: Callable[[np.ndarray], np.ndarray]
     log_integral: Callable[[int], float]
