@@ -5,9 +5,14 @@ Reading order: `_kernel` says what a kernel is and how kernels combine, `kernels
 """
 
 from panlearn.kernel import kernels
+from panlearn.kernel.asymmetric_ls_svm import AsymmetricLSSVC
 from panlearn.kernel.kernel_ridge import KernelRidge
+from panlearn.kernel.ls_svm import LSSVC, LSSVR
 
 __all__ = [
+    "LSSVC",
+    "LSSVR",
+    "AsymmetricLSSVC",
     "KernelRidge",
     "kernels",
 ]

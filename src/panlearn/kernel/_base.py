@@ -59,9 +59,10 @@ def choose_kernel(
     kernel: KernelLike,
     X: np.ndarray,
     *,
-    gamma: float | Literal["scale"] | None,
+    gamma: Any,
     degree: int,
     coef0: float,
+    weight: np.ndarray | None = None,
 ) -> Kernel:
     """Give the kernel that a name stands for; what is no name is adapted.
 
@@ -73,7 +74,7 @@ def choose_kernel(
         return Linear() if kernel == "linear" else Cosine()
     if isinstance(gamma, str) or gamma is None:
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = 1.0 if gamma is None else float(np.var(X, dtype=np.float64))
+            variance = 1.0 if gamma is None else _variance(X.astype(np.float64), weight)
         gamma = 1 / (X.shape[1] * (variance if variance > 0 else 1.0))
     if not 0 < gamma < np.inf:
         raise ValueError("gamma is beyond the floats for these rows: scale the features")
@@ -84,6 +85,12 @@ def choose_kernel(
     if coef0 < 0:
         raise ValueError(f"coef0 must not be negative for a polynomial kernel; got {coef0}")
     return Polynomial(degree=degree, gamma=gamma, coef0=coef0)
+
+
+def _variance(X: np.ndarray, weight: np.ndarray | None) -> float:
+    """The variance of all entries of X, a row counted as often as it weighs."""
+    mean = np.average(X, axis=0, weights=weight).mean()
+    return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
 
 
 def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
