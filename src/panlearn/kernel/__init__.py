@@ -6,6 +6,7 @@ Reading order: `_kernel` says what a kernel is and how kernels combine, `kernels
 
 from panlearn.kernel import kernels
 from panlearn.kernel.asymmetric_ls_svm import AsymmetricLSSVC
+from panlearn.kernel.gaussian_process_regressor import GaussianProcessRegressor
 from panlearn.kernel.kernel_ridge import KernelRidge
 from panlearn.kernel.ls_svm import LSSVC, LSSVR
 
@@ -13,6 +14,7 @@ __all__ = [
     "LSSVC",
     "LSSVR",
     "AsymmetricLSSVC",
+    "GaussianProcessRegressor",
     "KernelRidge",
     "kernels",
 ]
