@@ -20,9 +20,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
+from panlearn.core.part import Part
+
 
 @dataclass(frozen=True)
-class Statistic(ABC):
+class Statistic(Part, ABC):
     """A summary of rows that can be merged with another of its kind."""
 
     @abstractmethod
