@@ -255,7 +255,7 @@ def summary(
 @njit(cache=True, nogil=True)
 def is_terminal(depth: int, size: int, impurity: float, limits: Limits) -> bool:
     """Whether a node is a leaf before any split of it is looked at."""
-    return (
+    return bool(
         depth >= limits.max_depth
         or size < limits.min_samples_split
         or size < 2 * limits.min_samples_leaf
@@ -293,7 +293,7 @@ def partition(rows: np.ndarray, goes_left: np.ndarray, buffer: np.ndarray) -> in
         # both are written and one pointer moves: no branch to mispredict
         rows[front] = r
         buffer[back] = r
-        left = np.int64(goes_left[r])
+        left = int(goes_left[r])
         front += left
         back += 1 - left
     rows[front:] = buffer[:back]
@@ -308,7 +308,7 @@ def draw(state: np.uint64, bound: int) -> tuple[np.uint64, int]:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
-    return state, np.int64(z % np.uint64(bound))
+    return state, int(z % np.uint64(bound))
 
 
 @njit(cache=True, nogil=True)

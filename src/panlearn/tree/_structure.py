@@ -16,6 +16,8 @@ class Tree(Part):
 
     Parameters
     ----------
+    n_features : int
+        Number of features.
     children_left, children_right : ndarray of shape (node_count,)
         The children of each node, -1 for a leaf.
     feature : ndarray of shape (node_count,)
@@ -30,10 +32,9 @@ class Tree(Part):
         Training rows at the node, and the sum of their weights.
     value : ndarray of shape (node_count, n_outputs)
         What the node predicts: the part of each class, or the mean target.
-    n_features : int
-        Number of features.
     """
 
+    n_features: int
     children_left: np.ndarray
     children_right: np.ndarray
     feature: np.ndarray
@@ -43,11 +44,10 @@ class Tree(Part):
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
     value: np.ndarray
-    n_features: int
 
     def __post_init__(self) -> None:
         # compiled code follows these indices without looking, so a file must not make them up
-        arrays = [getattr(self, f.name) for f in fields(self)[:-1]]
+        arrays = [getattr(self, f.name) for f in fields(self)[1:]]
         kinds = "iiifbfiff"
         if not all(isinstance(a, np.ndarray) for a in arrays):
             raise ValueError("a tree is made of arrays")
