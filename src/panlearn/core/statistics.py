@@ -20,19 +20,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
-<<<<<<< HEAD
 from panlearn.core.value import Value
 
 
 @dataclass(frozen=True)
 class Statistic(Value):
-=======
-from panlearn.core.part import Part
-
-
-@dataclass(frozen=True)
-class Statistic(Part, ABC):
->>>>>>> tree
     """A summary of rows that can be merged with another of its kind."""
 
     @abstractmethod
