@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -28,15 +28,12 @@ def steps_multiply() -> Iterator[Evidence]:
     chain, n = _random(3, 212), 4
     P, by_paths = chain.transition, np.zeros((3, 3))
     for path in product(range(3), repeat=n + 1):
-        by_paths[path[0], path[-1]] += np.prod(
-            [P[i, j] for i, j in zip(path, path[1:], strict=False)]
-        )
+        by_paths[path[0], path[-1]] += np.prod([P[i, j] for i, j in pairwise(path)])
     yield equal("P^n and the sum over paths", chain.n_step(n), by_paths, 1e-12)
     yield equal("rows of P^n", chain.n_step(n).sum(axis=1), np.ones(3), 1e-12)
     yield equal("law of the next state", chain.law(1, [0.2, 0.5, 0.3]), [0.2, 0.5, 0.3] @ P, 1e-12)
-    path = [0, 2, 1, 1, 0]
     value = chain.initial[0] * P[0, 2] * P[2, 1] * P[1, 1] * P[1, 0]
-    yield equal("probability of a path", np.exp(chain.score(path)), value, 1e-12)
+    yield equal("probability of a path", np.exp(chain.score([0, 2, 1, 1, 0])), value, 1e-12)
 
 
 @claim("B213")
@@ -75,8 +72,8 @@ def classes_are_closed_or_left() -> Iterator[Evidence]:
     """
     edges = ["ab", "ba", "ca", "cd", "de", "ef", "fd", "gc", "gh", "hg"]
     names, P = "abcdefgh", np.zeros((8, 8))
-    for i, j in edges:
-        P[names.index(i), names.index(j)] = 1
+    for edge in edges:
+        P[names.index(edge[0]), names.index(edge[1])] = 1
     chain = MarkovChain(P / P.sum(axis=1, keepdims=True), states=names)
     yield true("recurrent classes", chain.recurrent_classes == [["a", "b"], ["d", "e", "f"]])
     yield true("transient states", chain.transient_states == ["c", "g", "h"])
