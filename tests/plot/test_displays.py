@@ -14,7 +14,9 @@ from panlearn.plot import (
     PredictiveBandDisplay,
     RegularizationPathDisplay,
     TrajectoryDisplay,
+    TreeDisplay,
 )
+from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
 @pytest.fixture
@@ -141,3 +143,25 @@ def test_importing_the_displays_needs_no_matplotlib():
 
     code = "import sys, panlearn.plot; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class TestTree:
+    def test_a_question_at_each_split_and_an_answer_at_each_leaf(self, ax):
+        X = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0]})
+        model = DecisionTreeClassifier().fit(X, ["no", "no", "yes", "yes"])
+        TreeDisplay.from_estimator(model, ax=ax)
+        texts = [t.get_text() for t in ax.texts]
+        assert texts == ["age ≤ 40", "no\n2 rows", "yes\n2 rows", "yes", "no"]
+        question, left, right = (t.get_position() for t in ax.texts[:3])
+        assert left[0] < question[0] < right[0]
+        assert left[1] == right[1] < question[1]
+
+    def test_deep_trees_are_folded(self, rng, ax):
+        model = DecisionTreeRegressor().fit(rng.normal(size=(200, 2)), rng.normal(size=200))
+        display = TreeDisplay.from_estimator(model, max_depth=2, ax=ax)
+        assert sum("…" in t.get_text() for t in ax.texts) >= 2
+        assert display.figure_ is ax.figure
+
+    def test_only_trees(self):
+        with pytest.raises(ValueError, match="Ridge has no tree_"):
+            TreeDisplay.from_estimator(Ridge().fit([[0.0], [1.0]], [0.0, 1.0]))

@@ -226,11 +226,12 @@ class ArrayRows:
 
 
 def _csr_rows(X: Any, start: int, stop: int) -> Any:
-    """Rows of a CSR matrix as views; indexing would copy them."""
+    """Rows of a CSR matrix as views; indexing would copy them, and so would the constructor."""
     indptr = X.indptr[start : stop + 1]
     stored = slice(indptr[0], indptr[-1])
-    parts = (X.data[stored], X.indices[stored], indptr - indptr[0])
-    return type(X)(parts, shape=(len(indptr) - 1, X.shape[1]), copy=False)
+    rows = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
+    rows.data, rows.indices, rows.indptr = X.data[stored], X.indices[stored], indptr - indptr[0]
+    return rows
 
 
 @dataclass(frozen=True)

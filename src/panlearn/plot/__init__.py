@@ -12,6 +12,7 @@ from panlearn.plot.coefficients import CoefficientsDisplay
 from panlearn.plot.history import HistoryDisplay
 from panlearn.plot.path import RegularizationPathDisplay
 from panlearn.plot.trajectory import TrajectoryDisplay
+from panlearn.plot.tree import TreeDisplay
 
 __all__ = [
     "CoefficientsDisplay",
@@ -19,4 +20,5 @@ __all__ = [
     "PredictiveBandDisplay",
     "RegularizationPathDisplay",
     "TrajectoryDisplay",
+    "TreeDisplay",
 ]

@@ -1,0 +1,168 @@
+"""What trees and their ensembles share: reading of data, targets for the kernels, predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.estimator import Estimator
+from panlearn.core.parameters import Bounds, Positive
+from panlearn.core.sources import ArrayRows
+from panlearn.core.validation import FLOATS, read_rows
+from panlearn.tree._grow import Targets
+
+MaxFeatures = (
+    Literal["sqrt", "log2"]
+    | None
+    | Positive[int]
+    | Annotated[float, Bounds(0, 1, closed_high=True)]
+)
+
+
+class RowsPredictor(Estimator):
+    """A model that predicts from rows in memory, each of which may lack values; abstract."""
+
+    def _rows(self, X: Any) -> np.ndarray:
+        """Check new rows."""
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
+        return np.ascontiguousarray(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
+    """A classifier that predicts the label of highest probability; abstract."""
+
+    classes_: np.ndarray
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label of each row: the likeliest class, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+
+class RowsRegressor(RegressorMixin, RowsPredictor):
+    """A regressor of one target; abstract."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+
+
+def read_training(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "labels"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Check training data; X, y and the weights in float64, rows of zero weight left out."""
+    rows = read_rows(estimator, X, y, sample_weight, targets=targets, accept_sparse=False)
+    if not isinstance(rows, ArrayRows):
+        raise ValueError(
+            f"{type(estimator).__name__} looks at all rows together, so it takes an array or a "
+            "data frame, not batches or a Dask collection; give it a sample of the rows"
+        )
+    X, y = rows.X, column_or_1d(rows.y, warn=True)
+    if np.isinf(X).any():
+        raise ValueError("X contains infinity; a missing value is NaN")
+    if np.isnan(X).all():
+        raise ValueError("X holds nothing but NaN, so there is nothing to learn from")
+    if rows.weight is None:
+        return X, y, np.ones(len(X))
+    weight = rows.weight.astype(np.float64)
+    kept = weight > 0
+    if not kept.any():
+        raise ValueError("sample_weight is zero for every row")
+    return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels, sorted, and the place of each row's label among them."""
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"the data hold one class only, {classes.tolist()}; a classifier needs two or more"
+        )
+    return classes, codes.astype(np.int32)
+
+
+def presort(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The features as contiguous rows, and the rows in the order of each, missing ones last."""
+    columns = np.ascontiguousarray(X.T)
+    order = np.empty(columns.shape, dtype=np.int32)
+    for column, place in zip(columns, order, strict=True):
+        place[:] = np.argsort(column, kind="stable")
+    return columns, order
+
+
+def label_targets(codes: np.ndarray, weight: np.ndarray) -> Targets:
+    """Each row adds its weight to the sum of its class."""
+    return Targets(codes, weight, weight)
+
+
+def number_targets(y: np.ndarray, weight: np.ndarray) -> tuple[Targets, float, float]:
+    """Each row adds its weighted target, in units and from an origin that are returned too.
+
+    Centred and scaled targets keep their digits at an offset and do not overflow when squared.
+    """
+    y = y.astype(np.float64)
+    unit = float(np.abs(y).max()) or 1.0
+    origin = float(np.average(y / unit, weights=weight)) * unit
+    centred = y / unit - origin / unit
+    spread = float(np.abs(centred).max()) or 1.0
+    value = weight * (centred / spread)
+    return Targets(np.zeros(len(y), dtype=np.int32), value, weight), origin, spread * unit
+
+
+def feature_count(max_features: Any, d: int) -> int:
+    """How many of d features a node looks at."""
+    if max_features is None:
+        return d
+    if max_features == "sqrt":
+        return max(1, int(np.sqrt(d)))
+    if max_features == "log2":
+        return max(1, int(np.log2(d)))
+    if isinstance(max_features, Integral):
+        return min(int(max_features), d)
+    return max(1, int(max_features * d))

@@ -1,0 +1,116 @@
+"""The structure of a fitted tree: flat arrays, one entry a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from panlearn.core.value import Value
+from panlearn.tree._grow import leaves_of
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(Value):
+    """A binary tree as arrays in preorder: node 0 is the root, a child comes after its parent.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    children_left, children_right : ndarray of shape (node_count,)
+        The children of each node, -1 for a leaf.
+    feature : ndarray of shape (node_count,)
+        The feature that a node splits on, -2 for a leaf.
+    threshold : ndarray of shape (node_count,)
+        A row goes left if its value does not exceed this.
+    missing_go_to_left : ndarray of shape (node_count,)
+        Whether a row goes left if its value is NaN.
+    impurity : ndarray of shape (node_count,)
+        The criterion at the node.
+    n_node_samples, weighted_n_node_samples : ndarray of shape (node_count,)
+        Training rows at the node, and the sum of their weights.
+    value : ndarray of shape (node_count, n_outputs)
+        What the node predicts: the part of each class, or the mean target.
+    """
+
+    n_features: int
+    children_left: np.ndarray
+    children_right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_go_to_left: np.ndarray
+    impurity: np.ndarray
+    n_node_samples: np.ndarray
+    weighted_n_node_samples: np.ndarray
+    value: np.ndarray
+
+    def __post_init__(self) -> None:
+        # compiled code follows these indices without looking, so a file must not make them up
+        arrays = [getattr(self, f.name) for f in fields(self)[1:]]
+        kinds = "iiifbfiff"
+        if not all(isinstance(a, np.ndarray) for a in arrays):
+            raise ValueError("a tree is made of arrays")
+        shapes = [a.shape[: 2 if i == 8 else 1] for i, a in enumerate(arrays)]
+        count, at = len(self.feature), np.arange(len(self.feature))
+        left, right = self.children_left, self.children_right
+        inner = left >= 0
+        if (
+            count == 0
+            or any(a.dtype.kind != kind for a, kind in zip(arrays, kinds, strict=True))
+            or any(a.ndim != (2 if a is self.value else 1) for a in arrays)
+            or any(shape[0] != count for shape in shapes)
+            or ((right >= 0) != inner).any()
+            or any(((c <= at) | (c >= count))[inner].any() for c in (left, right))
+            or ((self.feature < 0) | (self.feature >= self.n_features))[inner].any()
+        ):
+            raise ValueError("these arrays do not describe a tree")
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.feature)
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        """Whether each node is a leaf."""
+        return self.children_left < 0
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(self.is_leaf.sum())
+
+    @property
+    def depths(self) -> np.ndarray:
+        """How many splits lie above each node."""
+        depths = np.zeros(self.node_count, dtype=int)
+        for node in np.flatnonzero(~self.is_leaf):  # preorder: a parent is done before its children
+            depths[[self.children_left[node], self.children_right[node]]] = depths[node] + 1
+        return depths
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """The leaf that each row of checked data ends in."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X has {X.shape[1]} features and the tree {self.n_features}")
+        return leaves_of(
+            X,
+            self.children_left,
+            self.children_right,
+            self.feature,
+            self.threshold,
+            self.missing_go_to_left,
+        )
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The value of the leaf of each row, (n, n_outputs)."""
+        return self.value[self.apply(X)]
+
+    def importances(self) -> np.ndarray:
+        """The decrease of impurity that each feature brings, as parts of their sum."""
+        mass = self.weighted_n_node_samples * self.impurity
+        inner = ~self.is_leaf
+        left, right = self.children_left[inner], self.children_right[inner]
+        decrease = np.maximum(mass[inner] - mass[left] - mass[right], 0)
+        result = np.bincount(self.feature[inner], decrease, minlength=self.n_features)
+        return result / result.sum() if result.sum() > 0 else result
