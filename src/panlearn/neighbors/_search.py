@@ -96,7 +96,11 @@ class NeighborIndex:
 
     def _ask_tree(self, Q: np.ndarray, count: int, threads: int) -> Found:
         places = np.arange(1, count + 1)  # not `count`: for 1 the answer would lose an axis
-        distance, index = self.tree.query(Q, places, p=self.p, workers=threads)
+        # neighbouring queries one after the other find their part of the tree in the cache
+        order = cKDTree(Q, leafsize=QUERIES, balanced_tree=False, compact_nodes=False).indices
+        distance, index = np.empty((len(Q), count)), np.empty((len(Q), count), dtype=np.int64)
+        found = self.tree.query(Q[order], places, p=self.p, workers=threads)
+        distance[order], index[order] = found
         tied = np.flatnonzero((distance[:, 1:] == distance[:, :-1]).any(axis=1))
         if len(tied):
             distance[tied], index[tied] = _in_order(distance[tied], index[tied], count)

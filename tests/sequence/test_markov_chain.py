@@ -1,0 +1,114 @@
+"""Markov chains: structure, long run, hitting times, learning."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from panlearn.sequence import MarkovChain
+from panlearn.sequence.markov_chain import counts
+
+
+def gambler(n=6, p=0.4):
+    """Wins with probability p until 0 or n - 1."""
+    P = np.diag(np.full(n - 1, p), 1) + np.diag(np.full(n - 1, 1 - p), -1)
+    P[0], P[-1] = np.eye(n)[0], np.eye(n)[-1]
+    return MarkovChain(P)
+
+
+def test_the_stationary_law_keeps_its_digits_in_nearly_uncoupled_chains():
+    e = 1e-14
+    chain = MarkovChain([[1 - e, e, 0], [2 * e, 1 - 3 * e, e], [0, e, 1 - e]])
+    assert_allclose(chain.stationary(), [0.5, 0.25, 0.25], rtol=1e-1)  # 1 - e has two digits of e
+    exact = MarkovChain([[0.5, 0.5, 0], [1e-12, 1 - 2e-12, 1e-12], [0, 1, 0]])
+    assert_allclose(exact.stationary()[2], 1e-12 * exact.stationary()[1], rtol=1e-12)
+
+
+def test_the_stationary_law_is_the_eigenvector(rng):
+    chain = MarkovChain(rng.dirichlet(np.ones(7), 7))
+    values, vectors = np.linalg.eig(chain.transition.T)
+    vector = vectors[:, values.real.argmax()].real
+    assert_allclose(chain.stationary(), vector / vector.sum(), rtol=1e-10)
+    assert_allclose(chain.stationary("power"), vector / vector.sum(), rtol=1e-10)
+
+
+def test_transient_states_have_no_share_in_the_long_run():
+    chain = MarkovChain([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 0.6, 0.4]])
+    assert_allclose(chain.stationary(), [0, 3 / 7, 4 / 7])
+    with pytest.raises(ValueError, match="transient"):
+        chain.reversal()
+
+
+@pytest.mark.parametrize("period", [1, 2, 3, 6])
+def test_periods_of_cycles_and_of_states_without_a_way_back(period):
+    cycle = np.roll(np.eye(6), 1, axis=1)
+    cycle[0] = 0
+    cycle[0, 1] += 0.5
+    cycle[0, (1 + 6 - period) % 6] += 0.5  # a short cut that makes a cycle of that length
+    assert MarkovChain(cycle).periods == [period]
+    assert MarkovChain([[0, 1], [0, 1]]).periods == [0, 1]
+
+
+def test_hitting_times_of_the_gambler():
+    n, p = 6, 0.4
+    times = gambler(n, p).hitting_times([0, n - 1])
+    k, ratio = np.arange(n), (1 - p) / p
+    expected = k / (1 - 2 * p) - (n - 1) / (1 - 2 * p) * (1 - ratio**k) / (1 - ratio ** (n - 1))
+    assert_allclose(times, expected, atol=1e-12)
+    assert np.isinf(gambler().hitting_times([0])[1:]).all()
+
+
+def test_counts_merge_and_smoothing_gives_the_unseen_a_probability():
+    one, two = list("abba"), list("bcab")
+    states = ["a", "b", "c"]
+    together = counts([one, two], states)
+    merged = counts(one, states) + counts(two, states)
+    assert_allclose(together.step, merged.step)
+    chain = MarkovChain.fit([one, two])
+    assert_allclose(chain.transition, [[0, 1, 0], [1 / 3, 1 / 3, 1 / 3], [1, 0, 0]])
+    assert_allclose(chain.transition, MarkovChain.from_counts(merged, states).transition)
+    assert_allclose(chain.initial, [0.5, 0.5, 0])
+    assert chain.score(list("ac")) == -np.inf
+    smooth = MarkovChain.fit([one, two], smoothing=1.0)
+    assert_allclose(smooth.transition[0], [1 / 5, 3 / 5, 1 / 5])
+    assert np.isfinite(smooth.score(list("ac")))
+
+
+def test_one_sequence_is_a_list_of_one_and_labels_are_of_any_kind():
+    sequence = ["rain", "sun", "sun", "rain"]
+    one, listed = MarkovChain.fit(sequence), MarkovChain.fit([sequence])
+    assert one.states == listed.states == ["rain", "sun"]
+    assert_allclose(one.transition, listed.transition)
+    assert MarkovChain.fit(np.array([3, 1, 3])).states == [1, 3]
+    assert MarkovChain.fit(["x", "y"]).transition.tolist() == [[0, 1], [0, 1]]
+
+
+def test_samples_have_the_probabilities_of_the_chain(rng):
+    chain = MarkovChain(rng.dirichlet(np.ones(3), 3), states="xyz")
+    draws = chain.sample(30_000, start="y", random_state=0)
+    assert draws[0] == "y"
+    # four standard errors with a tenth of the steps in a state
+    assert_allclose(MarkovChain.fit(draws).transition, chain.transition, atol=4 * 0.5 / 3000**0.5)
+    assert draws[:50] == chain.sample(30_000, start="y", random_state=0)[:50]
+    assert chain.sample(0) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: MarkovChain([[0.5, 0.4], [0, 1]]), "sum to one"),
+        (lambda: MarkovChain([[1.5, -0.5], [0, 1]]), "probabilities"),
+        (lambda: MarkovChain([[np.nan, 1], [0, 1]]), "probabilities"),
+        (lambda: MarkovChain([[1.0, 0.0]]), "square"),
+        (lambda: MarkovChain(np.eye(2), states=["a", "a"]), "different"),
+        (lambda: MarkovChain(np.eye(2), initial=[1.0]), "initial"),
+        (lambda: MarkovChain(np.eye(2)).stationary(), "2 recurrent classes"),
+        (lambda: MarkovChain([[0, 1], [1, 0]]).stationary("power"), "period 2"),
+        (lambda: MarkovChain(np.eye(1)).stationary("magic"), "method"),
+        (lambda: MarkovChain.fit(["a"], smoothing=-1.0), "smoothing"),
+        (lambda: MarkovChain.fit([]), "square|empty|nothing"),
+        (lambda: MarkovChain.fit(["a", "b"]).score(["c"]), "not among the states"),
+    ],
+)
+def test_what_is_no_chain(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
