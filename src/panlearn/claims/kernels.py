@@ -99,9 +99,9 @@ def monomials_of_the_polynomial_kernel() -> Iterator[Evidence]:
 @claim("A77")
 def gaussian_and_laplacian_kernels() -> Iterator[Evidence]:
     """exp(−‖x − z‖^a/τ) is the Gaussian kernel for a = 2 and the Laplacian for a = 1; both are
-    valid with k(x, x) = 1, and their matrices over distinct points have full rank: the feature space is
-    infinite. The text lacks the minus sign, without which two points already fail, and the
-    exponent; a = 3 is not valid.
+    valid with k(x, x) = 1, and their matrices over distinct points have full rank: the feature
+    space is infinite. The text lacks the minus sign, without which two points already fail, and
+    the exponent; a = 3 is not valid.
     """
     X = _points(200)
     for name, kernel in (("Gaussian", RBF(0.5)), ("Laplacian", Matern(0.5, nu=0.5))):

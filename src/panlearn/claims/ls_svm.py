@@ -50,9 +50,10 @@ def ls_svm_is_ridge_on_labels() -> Iterator[Evidence]:
 @claim("B72")
 def system_of_the_ls_svm() -> Iterator[Evidence]:
     """The machine solves [[0, yᵀ], [y, Ω + I/γ]] [b; α] = [0; 1] with Ω_ij = y_i y_j k(x_i, x_j),
-    and f(x) = Σ α_i y_i k(x_i, x) + b. For x = 0, 1, 2, y = −1, −1, 1, the linear kernel and γ = 10:
-    b = −9/7, α = (−20/7, 20/3, 80/21), w = 20/21. The text's compact form has α/(2γ), which is
-    wrong with the objective (γ/2)Σe²: it is α/γ; the right-hand side is a vector of ones, not the errors.
+    and f(x) = Σ α_i y_i k(x_i, x) + b. For x = 0, 1, 2, y = −1, −1, 1, the linear kernel and
+    γ = 10: b = −9/7, α = (−20/7, 20/3, 80/21), w = 20/21. The text's compact form has α/(2γ),
+    which is wrong with the objective (γ/2)Σe²: it is α/γ; the right-hand side is a vector of ones,
+    not the errors.
     """
     model = LSSVC(10.0, kernel=Linear()).fit(_X, _Y)
     alpha = model.dual_coef_[:, 0] * _Y
