@@ -26,9 +26,7 @@ class Posterior(NamedTuple):
 
 def condition(K: np.ndarray, noise: np.ndarray, Y: np.ndarray) -> Posterior:
     """Condition on Y, with log p(Y) summed over its columns, by one Cholesky factorisation."""
-    K = np.array(K)
-    K.flat[:: len(K) + 1] += noise
-    L, jitter = _factorise(K)
+    L, jitter = _factorise(K, noise)
     with np.errstate(over="ignore", invalid="ignore"):
         weights = linalg.cho_solve((L, True), Y, check_finite=False)
         n, targets = Y.shape
@@ -38,12 +36,12 @@ def condition(K: np.ndarray, noise: np.ndarray, Y: np.ndarray) -> Posterior:
     return Posterior(L, weights, float(value), jitter)
 
 
-def _factorise(K: np.ndarray) -> tuple[np.ndarray, float]:
-    """The lower factor of K + jitter I, with the least jitter of 0, 1e-12, …, 1e-4 of the mean."""
-    scale = float(np.mean(K.diagonal()))
+def _factorise(K: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, float]:
+    """The lower factor of K + noise + jitter, the least jitter of 0, 1e-12, …, 1e-4 of the mean."""
+    scale = float(np.mean(K.diagonal() + noise))
     for jitter in (0.0, *(scale * 10.0**power for power in range(-12, -3))):
-        A = np.array(K, order="F")
-        A.flat[:: len(A) + 1] += jitter
+        A = K.T.copy(order="F")  # K is its own transpose, and this copy a straight one
+        A.flat[:: len(A) + 1] += noise + jitter
         L, info = linalg.lapack.dpotrf(A, lower=1, overwrite_a=1, clean=1)
         if info == 0:
             return L, float(jitter)
@@ -61,10 +59,12 @@ def evidence(
         K, pull = kernel._pullback(X)
     posterior = condition(refuse_overflow(K), noise, Y)
     inverse, _ = linalg.lapack.dpotri(posterior.factor, lower=1, overwrite_c=1)
-    W = posterior.weights @ posterior.weights.T
-    lower = np.tril(inverse, -1)
-    W -= Y.shape[1] * (lower + lower.T)
-    W.flat[:: len(W) + 1] -= Y.shape[1] * inverse.diagonal()
+    diagonal = inverse.diagonal().copy()  # above it there are zeros
+    W = inverse + inverse.T
+    W.flat[:: len(W) + 1] = diagonal
+    if Y.shape[1] > 1:
+        W *= Y.shape[1]
+    np.subtract(posterior.weights @ posterior.weights.T, W, out=W)
     return posterior.value, 0.5 * pull(W)
 
 
