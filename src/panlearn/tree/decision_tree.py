@@ -85,9 +85,7 @@ class SingleTree(RowsPredictor):
         if limits.max_features < X.shape[1]:
             seed = int(generator(p.random_state).integers(2**63))
         columns, order = presort(X)
-        return Tree(
-            X.shape[1], *grow(columns, order, targets, n_codes, criterion, limits, seed)
-        )
+        return Tree(X.shape[1], *grow(columns, order, targets, n_codes, criterion, limits, seed))
 
 
 @dataclass(eq=False, repr=False)
