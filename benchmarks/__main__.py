@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import Row, families, load, run, write
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 160)
 
 
 def show(family: str, rows: list[Row], growth: dict[str, float]) -> None:

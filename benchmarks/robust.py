@@ -1,9 +1,15 @@
 """Robust, recursive and Bayesian regression against their peers."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+import sklearn.linear_model as peer
 
+from benchmarks.harness import Workload
 from panlearn.linear import (
     BayesianLinearRegression,
     HuberRegressor,
@@ -59,54 +65,58 @@ def one_by_one(X, y):
     return model
 
 
-def workloads():
-    """Yield dicts: name, data() -> (X, y), methods {label: f(X, y) -> model}, quality, better."""
-    from sklearn.linear_model import BayesianRidge
-    from sklearn.linear_model import HuberRegressor as PeerHuber
+def on_rows(method):
+    return lambda data: method(*data)
 
+
+def measured(name, quality):
+    return lambda data, model: {name: quality(model, *data)}
+
+
+def workloads() -> Iterator[Workload]:
     for d in (20, 50):
-        yield dict(
-            name=f"Huber regression 1e5 x {d}",
-            data=lambda d=d: contaminated(100_000, d),
-            methods={
-                "panlearn": lambda X, y: HuberRegressor().fit(X, y),
-                "scikit-learn": lambda X, y: PeerHuber(max_iter=1000).fit(X, y),
+        yield Workload(
+            f"Huber regression 1e5 x {d}",
+            "HuberRegressor",
+            partial(contaminated, 100_000, d),
+            {
+                "panlearn": on_rows(HuberRegressor().fit),
+                "scikit-learn": on_rows(peer.HuberRegressor(max_iter=1000).fit),
             },
-            quality=huber_objective,
-            better="lower",
+            measured("objective", huber_objective),
         )
     for n in (2000, 20_000):
-        yield dict(
-            name=f"least absolute deviations {n} x 20",
-            data=lambda n=n: contaminated(n, 20),
-            methods={
-                "panlearn": lambda X, y: LeastAbsoluteDeviations().fit(X, y),
-                "statsmodels": quantreg,
+        yield Workload(
+            f"least absolute deviations {n} x 20",
+            "LeastAbsoluteDeviations",
+            partial(contaminated, n, 20),
+            {
+                "panlearn": on_rows(LeastAbsoluteDeviations().fit),
+                "statsmodels": on_rows(quantreg),
             },
-            quality=absolute_deviations,
-            better="lower",
+            measured("sum of absolute deviations", absolute_deviations),
         )
-    yield dict(
-        name="Bayesian regression 1e5 x 50",
-        data=lambda: contaminated(100_000, 50),
-        methods={
-            "panlearn": lambda X, y: BayesianLinearRegression().fit(X, y),
-            "scikit-learn": lambda X, y: BayesianRidge().fit(X, y),
+    yield Workload(
+        "Bayesian regression 1e5 x 50",
+        "BayesianLinearRegression",
+        partial(contaminated, 100_000, 50),
+        {
+            "panlearn": on_rows(BayesianLinearRegression().fit),
+            "scikit-learn": on_rows(peer.BayesianRidge().fit),
         },
-        quality=mean_log_density,
-        better="higher",
+        measured("mean log density", mean_log_density),
     )
-    yield dict(
-        name="recursive least squares, a block of 2e5 rows x 20",
-        data=lambda: contaminated(200_000, 20),
-        methods={"panlearn": lambda X, y: RecursiveLeastSquares().partial_fit(X, y)},
-        quality=squared_error,
-        better="lower",
+    yield Workload(
+        "recursive least squares, a block of 2e5 rows x 20",
+        "RecursiveLeastSquares",
+        partial(contaminated, 200_000, 20),
+        {"panlearn": lambda data: RecursiveLeastSquares().partial_fit(*data)},
+        measured("mean squared error", squared_error),
     )
-    yield dict(
-        name="recursive least squares, 1000 calls of one row x 20",
-        data=lambda: contaminated(1000, 20),
-        methods={"panlearn": one_by_one},
-        quality=squared_error,
-        better="lower",
+    yield Workload(
+        "recursive least squares, 1000 calls of one row x 20",
+        "RecursiveLeastSquares",
+        partial(contaminated, 1000, 20),
+        {"panlearn": on_rows(one_by_one)},
+        measured("mean squared error", squared_error),
     )

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.status``: write docs/status.rst from the results of the last runs.
+"""``python -m benchmarks.status``: write docs/status.rst and the README from the last runs.
 
 Reads ``build/junit.xml`` (written by ``make test``) and ``benchmarks/results`` (written by ``make
 bench``), so every figure on the page is one that a run produced.
@@ -120,6 +120,36 @@ def benchmarks_of() -> tuple[dict[str, list[str]], list[str]]:
     return found, machines
 
 
+def figures() -> str:
+    """The README's table: each workload with the ratio to the fastest peer."""
+    lines = ["| Workload | panlearn | fastest peer | ratio |", "|---|---|---|---|"]
+    machines = {}
+    for path in sorted(RESULTS.glob("*.json")):
+        content = json.loads(path.read_text())
+        machines |= content["machine"]
+        by_workload = defaultdict(list)
+        for row in content["rows"]:
+            by_workload[row["workload"]].append(row)
+        for workload, (ours, *peers) in by_workload.items():
+            if peers:
+                peer = min(peers, key=lambda row: row["seconds"])
+                rival = f"{peer['contender']} {peer['seconds']:.3g} s"
+                cells = (workload, f"{ours['seconds']:.3g} s", rival, f"{ours['ratio']:.1f}")
+                lines.append("| " + " | ".join(cells) + " |")
+    versions = ", ".join(f"{k} {v}" for k, v in machines.items() if k not in ("cpu", "date"))
+    where = f"Measured {machines.get('date')} on {machines.get('cpu')}; {versions}."
+    return "\n".join([*lines, "", where])
+
+
+def write_readme() -> None:
+    """Put the figures between the two marks of the README."""
+    path = ROOT / "README.md"
+    before, _, rest = path.read_text().partition("<!-- figures:begin")
+    mark, _, rest = rest.partition("-->\n")
+    after = rest[rest.index("<!-- figures:end") :]
+    path.write_text(f"{before}<!-- figures:begin{mark}-->\n{figures()}\n{after}")
+
+
 def main() -> None:
     if not JUNIT.exists():
         sys.exit(f"{JUNIT} is missing: run `make test` first")
@@ -149,7 +179,8 @@ def main() -> None:
         ]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))
-    print(f"wrote {PAGE.relative_to(ROOT)}")
+    write_readme()
+    print(f"wrote {PAGE.relative_to(ROOT)} and the figures of README.md")
 
 
 def _order(claim: str) -> tuple[str, int]:

@@ -13,6 +13,8 @@ from hypothesis import settings
 from scipy.linalg import LinAlgWarning
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import get_tags
 
 import panlearn
 from panlearn.core.progress import Iterative
@@ -70,9 +72,18 @@ class Library:
         direction = np.linspace(1, -2, d)
         if is_classifier(cls()):
             y = (X @ direction + 0.5 > 0).astype(int)
-            return X + np.outer(2 * y - 1, direction) / 4, y
+            X += np.outer(2 * y - 1, direction) / 4
+            wants = get_tags(cls()).input_tags
+            X -= X.min() if wants.positive_only else 0
+            return np.round(X) if wants.categorical else X, y
         signal = X @ direction + 0.5 + rng.normal(size=n)
         return X, (signal if is_regressor(cls()) else None)
+
+    @staticmethod
+    def scaler(cls):
+        """A first step of a pipeline whose output the estimator can learn from."""
+        positive = get_tags(cls()).input_tags.positive_only
+        return FunctionTransformer() if positive else StandardScaler()
 
     @staticmethod
     def outputs(model, X):
@@ -87,6 +98,18 @@ class Library:
             for name, value in vars(model).items()
             if name.endswith("_") and not name.startswith("_") and name != "history_"
         }
+
+    @classmethod
+    def same_parameters(cls, one, other, rtol=1e-8):
+        """Assert that two models learned the same numbers, relative to the largest of each kind."""
+        ours, theirs = cls.learned(one), cls.learned(other)
+        for name, expected in theirs.items():
+            arrays = expected if isinstance(expected, list) else [expected]
+            values = ours[name] if isinstance(expected, list) else [ours[name]]
+            for a, b in zip(values, arrays, strict=True):
+                if isinstance(b, np.ndarray) and b.dtype.kind == "f":
+                    atol = rtol * np.abs(b).max(initial=0.0)
+                    np.testing.assert_allclose(a, b, rtol=0, atol=atol, err_msg=name)
 
     @staticmethod
     def quietly(call):
@@ -107,7 +130,7 @@ class Library:
             if expected.dtype.kind not in "fc":
                 np.testing.assert_array_equal(value, expected)
             else:
-                scale = np.abs(expected).max()
+                scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
                 np.testing.assert_allclose(value, expected, rtol=0, atol=rtol * scale, err_msg=name)
 
 

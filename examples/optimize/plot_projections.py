@@ -37,7 +37,6 @@ for panel, (name, (project, corners)) in zip(panels.flat, SETS.items(), strict=F
     panel.plot(*projected[moved].T, ".", color="C3", markersize=6)
     panel.set_title(name)
 
-# %%
 # Projected gradient descent towards a point outside of the l1 ball ends on a corner: one
 # coordinate is zero.
 

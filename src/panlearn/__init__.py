@@ -12,7 +12,7 @@ from typing import Any
 
 __version__ = _version("panlearn")
 
-FAMILIES = ("optimize", "linear", "tree")
+FAMILIES = ("optimize", "linear", "bayes", "neighbors", "kernel", "tree", "latent")
 _HOMES = {
     "all_estimators": "panlearn.core.inventory",
     "show_versions": "panlearn.core.inventory",

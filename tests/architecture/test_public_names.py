@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import NumpyDocString
-from sklearn.base import is_classifier
 
 import panlearn
 from panlearn.core.estimator import Estimator
@@ -109,10 +108,8 @@ def test_documented_parameters_of_methods_are_those_of_their_signatures(cls):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
-def test_learned_attributes_are_documented(cls, rng):
-    X = rng.normal(size=(60, 3))
-    y = X @ [1.0, -2.0, 0.5] + rng.normal(size=60)
-    model = cls().fit(X, y > 0 if is_classifier(cls()) else y)
+def test_learned_attributes_are_documented(cls, library):
+    model = cls().fit(*library.problem(cls))
     learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     stated = {n for a in sections(cls)["Attributes"] for n in a.name.split(", ")}
     assert learned <= stated

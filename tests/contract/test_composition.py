@@ -41,9 +41,9 @@ def test_set_params_and_clone_keep_values_and_forget_the_fit(any_class, library)
 def test_pipeline_gives_what_the_steps_give(any_class, library):
     X, y = library.problem(any_class)
     X = 5 * X + 3
-    scaler = StandardScaler().fit(X)
+    scaler = library.scaler(any_class).fit(X)
     alone = library.make(any_class).fit(scaler.transform(X), y)
-    piped = make_pipeline(StandardScaler(), library.make(any_class)).fit(X, y)
+    piped = make_pipeline(library.scaler(any_class), library.make(any_class)).fit(X, y)
     for name, value in library.outputs(piped, X).items():
         np.testing.assert_array_equal(value, getattr(alone, name)(scaler.transform(X)))
 
@@ -76,16 +76,20 @@ def test_sample_weight_is_routed(weighted_class, library):
     with config_context(enable_metadata_routing=True):
         model = library.make(weighted_class).set_fit_request(sample_weight=True)
         model = model.set_score_request(sample_weight=True)
+        first = library.scaler(weighted_class)
+        if isinstance(first, StandardScaler):
+            first.set_fit_request(sample_weight=False)
         routed = cross_validate(
-            make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model),
+            make_pipeline(first, model),
             X,
             y,
             cv=[(np.arange(40), np.arange(40, 60))],
             params={"sample_weight": weight},
             return_estimator=True,
         )["estimator"][0]
-    scaler = StandardScaler().fit(X[:40])
-    direct = library.make(weighted_class).fit(scaler.transform(X[:40]), y[:40], weight[:40])
+    scaler = library.scaler(weighted_class).fit(X[:40])
+    part = None if y is None else y[:40]
+    direct = library.make(weighted_class).fit(scaler.transform(X[:40]), part, weight[:40])
     library.same(routed[-1], direct, scaler.transform(X), rtol=0)
 
 

@@ -99,3 +99,13 @@ def test_blocks_are_views_that_cover_the_rows():
 def test_dask_is_found_without_importing_it():
     assert not is_dask(X)
     assert not is_dask(None)
+
+
+def test_blocks_of_sparse_rows_are_views_of_any_height():
+    X = sparse.random_array((500, 3), density=0.4, format="csr", rng=np.random.default_rng(0))
+    rows = ArrayRows(X, np.arange(500), None, block_rows=180)
+    blocks = list(rows)
+    assert [b.X.shape for b in blocks] == [(180, 3), (180, 3), (140, 3)]
+    np.testing.assert_array_equal(sparse.vstack([b.X for b in blocks]).toarray(), X.toarray())
+    np.testing.assert_array_equal(np.concatenate([b.y for b in blocks]), np.arange(500))
+    assert all(np.shares_memory(b.X.data, X.data) for b in blocks)

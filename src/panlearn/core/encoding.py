@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.estimator import Estimator
-from panlearn.core.part import Part
+from panlearn.core.value import Value
 
 _SCIKIT_LEARN = {
     f"sklearn.{module}.{name}"
@@ -207,7 +207,7 @@ class Decoder:
             raise ValueError(f"class {code['class']!r} is not among those that can be loaded")
         state = {str(key): self.decode(value) for key, value in code["state"].items()}
         _check_attributes(cls, state)
-        if issubclass(cls, Part):
+        if issubclass(cls, Value):
             return cls(**state)
         value: Any = object.__new__(cls)
         value.__setstate__(state)
@@ -243,7 +243,7 @@ def _find_class(path: str) -> type | None:
         cls = getattr(importlib.import_module(module_name), name, None)
     except ImportError:
         return None
-    if not isinstance(cls, type) or not issubclass(cls, Estimator | Part):
+    if not isinstance(cls, type) or not issubclass(cls, Estimator | Value):
         return None
     return cls if _public_name(cls) == path else None
 
@@ -251,11 +251,11 @@ def _find_class(path: str) -> type | None:
 def _check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
     """Let a file set hyper-parameters and what was learned, and hide no method behind them.
 
-    A part has just its fields; an estimator of ours has all its fields and names that end in
-    an underscore; one of scikit-learn's may have private attributes too.
+    A value (a statistic, a kernel) has just its fields; an estimator of ours has all its fields and
+    names that end in an underscore; one of scikit-learn's may have private attributes too.
     """
     names = {f.name for f in fields(cls)} if is_dataclass(cls) else set(cls._get_param_names())
-    if issubclass(cls, Part):
+    if issubclass(cls, Value):
         allowed = set()
     else:
         foreign = not issubclass(cls, Estimator)

@@ -19,7 +19,8 @@ from sklearn.utils import assert_all_finite
 
 from panlearn.core.extras import require
 
-BLOCK_BYTES = 1 << 22  # a block and its centred copy stay in the cache of one core
+BLOCK_BYTES = 1 << 21  # a block and its centred copy stay in the cache of one core
+WIDE_BLOCK_BYTES = 1 << 25  # with many columns, enough rows that merging d x d sums is cheap beside
 
 
 class Block(NamedTuple):
@@ -181,6 +182,7 @@ class ArrayRows:
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
+    block_rows: int | None = None  # by default, what the cache of a core holds
     repeatable = True
 
     @property
@@ -203,11 +205,13 @@ class ArrayRows:
         # A function of the shape alone, so that the blocks and with them the bits of the result
         # are the same for any number of threads.
         row_bytes = max(self.n_features, 1) * X.dtype.itemsize
-        step = int(np.clip(BLOCK_BYTES // row_bytes, 256, 65536))
+        tall = min(2 * self.n_features, WIDE_BLOCK_BYTES // row_bytes)
+        step = int(np.clip(max(BLOCK_BYTES // row_bytes, tall), 256, 65536))
+        step = self.block_rows or step
         for start in range(0, X.shape[0], step):
             part = slice(start, start + step)
             yield Block(
-                X[part],
+                _csr_rows(X, start, start + step) if sparse.issparse(X) else X[part],
                 None if self.y is None else self.y[part],
                 None if self.weight is None else self.weight[part],
             )
@@ -219,6 +223,15 @@ class ArrayRows:
             over="ignore", invalid="ignore"
         ):  # of scikit-learn's quick look at the sum
             assert_all_finite(values, input_name="X")
+
+
+def _csr_rows(X: Any, start: int, stop: int) -> Any:
+    """Rows of a CSR matrix as views; indexing would copy them, and so would the constructor."""
+    indptr = X.indptr[start : stop + 1]
+    stored = slice(indptr[0], indptr[-1])
+    rows = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
+    rows.data, rows.indices, rows.indptr = X.data[stored], X.indices[stored], indptr - indptr[0]
+    return rows
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,18 @@ analysis and recommendations. The American Statistician 37(3). doi:10.1080/00031
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 from scipy import linalg, sparse
 
-from panlearn.core.part import Part
+from panlearn.core.value import Value
 
 
 @dataclass(frozen=True)
-class Statistic(Part, ABC):
+class Statistic(Value):
     """A summary of rows that can be merged with another of its kind."""
 
     @abstractmethod

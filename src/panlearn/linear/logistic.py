@@ -82,7 +82,8 @@ class LogisticRegression(LinearClassifier, Iterative):
     by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass
     costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. With l1 the quadratic model is
     minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
-    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns that can be active.
+    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns that can be active:
+    quick while these are few; where thousands stay, scikit-learn's liblinear is quicker.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
     weights sum to zero over the classes. Without a penalty, classes that a hyperplane separates

@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from panlearn.core.part import Part
+from panlearn.core.value import Value
 from panlearn.tree._grow import leaves_of
 
 
 @dataclass(frozen=True, eq=False)
-class Tree(Part):
+class Tree(Value):
     """A binary tree as arrays in preorder: node 0 is the root, a child comes after its parent.
 
     Parameters

@@ -1,0 +1,25 @@
+"""Components, clusters and mixtures against scikit-learn."""
+
+import numpy as np
+import sklearn.decomposition as peer
+
+from benchmarks.harness import Workload
+from panlearn.latent import PCA
+
+
+def low_rank(n, d):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 20)) @ rng.normal(size=(20, d)) + 0.1 * rng.normal(size=(n, d))
+
+
+def workloads():
+    yield Workload(
+        "PCA 1e5 x 200, 20 components",
+        "latent.PCA",
+        lambda: low_rank(100_000, 200),
+        {
+            "panlearn": lambda X: PCA(20).fit(X),
+            "scikit-learn": lambda X: peer.PCA(20, svd_solver="covariance_eigh").fit(X),
+        },
+        lambda X, m: {"explained": float(m.explained_variance_ratio_.sum())},
+    )

@@ -1,0 +1,236 @@
+"""What generative classifiers share: how they learn, and Bayes' rule."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import validate_data
+
+from panlearn.bayes._class_statistics import ClassStatistic
+from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.validation import FLOATS, read_rows
+
+LOG_ZERO = -1e30  # stands for log 0: no evidence outweighs it, and sums with it stay finite
+
+
+class ClassLearner(ClassifierMixin, Estimator):
+    """A classifier that is learned from a statistic of each class; abstract."""
+
+    classes_: np.ndarray
+    statistic_: Any
+
+    @abstractmethod
+    def _summarise(self, rows: Rows) -> ClassStatistic:
+        """Sum up the rows by class."""
+
+    @abstractmethod
+    def _learn(self, statistic: Any, rows: Rows) -> None:
+        """Set the parameters from the statistic of all rows."""
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features).
+        y : array-like of shape (n_samples,)
+            The labels, of any type that sorts; with a stream they come in its batches.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        self
+            The model itself.
+        """
+        rows = read_rows(self, X, y, sample_weight, targets="labels")
+        statistic = self._summarise(rows)
+        if len(statistic.classes.labels) < 2:
+            raise ValueError(
+                f"the data hold one class only, {statistic.classes.labels.tolist()}; a classifier "
+                "needs two or more"
+            )
+        self._take(statistic, rows)
+        return self
+
+    @fitting
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from more data as if it had been there from the start.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            Labels that may come later; those that come unannounced are learned too. If it is given,
+            y must hold no others.
+        sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+            The model itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first)
+        statistic = self._summarise(rows)
+        if classes is not None:
+            named = np.unique(np.asarray(classes))
+            if other := [c for c in statistic.classes.labels if c not in named]:
+                raise ValueError(f"y holds labels {other}, which are not among classes {named}")
+            statistic = statistic.declare(named)
+        if not first:
+            statistic = self.statistic_ + statistic
+        self._take(statistic, rows)
+        return self
+
+    def _take(self, statistic: Any, rows: Rows) -> None:
+        self.classes_, self.statistic_ = statistic.classes.labels, statistic
+        self._learn(statistic, rows)
+
+    def _priors(self, given: Any, name: str) -> np.ndarray:
+        """Probabilities of the classes: those given, or their shares of the weight."""
+        count = self.statistic_.classes.count
+        if given is None:
+            return count / count.sum()
+        try:
+            priors = np.asarray(given, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers; got {given!r}") from error
+        if priors.shape != count.shape:
+            raise ValueError(
+                f"{name} needs one number for each of the classes {self.classes_.tolist()}; "
+                f"got shape {priors.shape}"
+            )
+        if not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-8:
+            raise ValueError(
+                f"{name} must be probabilities that sum to 1; got {priors}, with sum {priors.sum()}"
+            )
+        return priors
+
+
+def log_of(probability: np.ndarray) -> np.ndarray:
+    """Logarithms with `LOG_ZERO` for the logarithm of zero."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(probability), LOG_ZERO)
+
+
+class GenerativeClassifier(ClassLearner):
+    """A classifier that models the rows of each class, p(x | y), and the classes; abstract."""
+
+    @abstractmethod
+    def _log_joint(self, X: Any) -> np.ndarray:
+        """Give log p(x, y), (n, k), for a block of rows, dense or sparse."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        joint, _ = self._score_rows(X)
+        return self.classes_[joint.argmax(axis=1)]
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the joint probability of each row and each class, log p(x, y).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        return _as(*self._score_rows(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the probability of each class, finite where the probability underflows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        joint, dtype = self._score_rows(X)
+        values = joint - logsumexp(joint, axis=1, keepdims=True)
+        # a probability that rounds to one has the logarithm zero
+        return _as(np.where(values > -np.finfo(dtype).epsneg, 0.0, values), dtype)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class given the row, by Bayes' rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        joint, dtype = self._score_rows(X)
+        odds = np.exp(joint - joint.max(axis=1, keepdims=True))
+        return _as(odds / odds.sum(axis=1, keepdims=True), dtype)
+
+    def _score_rows(self, X: Any) -> tuple[np.ndarray, np.dtype]:
+        """The joint log-probabilities of rows given by the user, and the floats of those."""
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        with np.errstate(over="ignore", under="ignore"):
+            parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
+        # a row that is beyond all classes has no finite density; it still has a nearest class
+        return np.maximum(np.concatenate(parts), -1e300), X.dtype
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class DensityClassifier(GenerativeClassifier):
+    """A generative classifier whose p(x) is a normalised density of the rows; abstract."""
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        r"""Log density of each row, :math:`\log p(x) = \log \sum_c p(c) \, p(x \mid c)`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        joint, dtype = self._score_rows(X)
+        return _as(logsumexp(joint, axis=1), dtype)
+
+
+def _as(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Round to the floats of the input; what is below them becomes the least of them."""
+    return np.maximum(values, np.finfo(dtype).min).astype(dtype, copy=False)

@@ -1,0 +1,218 @@
+"""Least-squares support vector machine with a kernel that need not be symmetric."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import linalg
+
+from panlearn.core.estimator import fitting
+from panlearn.core.memory import require_memory
+from panlearn.core.parameters import Positive
+from panlearn.kernel._base import KernelLike, choose_kernel, gram, times
+from panlearn.kernel._kernel import Kernel
+from panlearn.kernel._labels import KernelClassifier, encode, present, signs
+
+
+@dataclass(eq=False, repr=False)
+class AsymmetricLSSVC(KernelClassifier):
+    r"""Least-squares support vector machine for a kernel with a source and a target (AsK-LS).
+
+    .. math::
+        \min_{\omega, \nu, b} \; \omega^\top \nu + \tfrac{C}{2} \sum_i s_i (e_i^2 + h_i^2)
+        \quad \text{with} \quad
+        y_i \, (\omega^\top \varphi_s(x_i) + b_1) = 1 - e_i, \;
+        y_i \, (\nu^\top \varphi_t(x_i) + b_2) = 1 - h_i
+
+    where :math:`k(x, z) = \varphi_s(x)^\top \varphi_t(z)` and k(x, z) may differ from k(z, x).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The weight of the errors; a smaller one regularises more.
+    kernel : str, kernel or callable, default='rbf'
+        As for `LSSVC`; most often a function, of two matrices of rows or of two rows, with the
+        source first.
+    degree : int, default=3
+        The degree of "poly".
+    gamma : float or 'scale', default='scale'
+        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()).
+    coef0 : float, default=0.0
+        The constant in "poly".
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted; with two, ``classes_[1]`` is on the positive side.
+    source_coef_ : ndarray of shape (n_samples, n_machines)
+        The signed multipliers of the training rows as targets, with which a row is scored as
+        source.
+    target_coef_ : ndarray of shape (n_samples, n_machines)
+        The signed multipliers of the training rows as sources, with which a row is scored as
+        target.
+    source_intercept_, target_intercept_ : ndarray of shape (n_machines,)
+        The biases of the two.
+    X_fit_ : ndarray of shape (n_samples, n_features)
+        The rows of the training data whose weight is not zero.
+    kernel_ : Kernel
+        The kernel as it was used.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    The conditions of a stationary point are one symmetric indefinite system of 2n + 2 unknowns,
+    factorised once for all classes, each against the rest. With a symmetric kernel both functions
+    are that of `LSSVC`. The system is singular if 1 / C is a singular value of the centred kernel
+    matrix; then the solution of least norm is taken, with a warning. A row is given the class that
+    the mean of its two scores favours.
+
+    References
+    ----------
+    M. He, F. He, L. Shi, X. Huang and J. A. K. Suykens (2023). Learning with asymmetric kernels:
+    least squares and feature interpretation. IEEE Transactions on Pattern Analysis and Machine
+    Intelligence 45(8). arXiv:2202.01397
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.kernel import AsymmetricLSSVC
+    >>> def follows(x, z):  # x counts for what comes after it
+    ...     return np.exp(-abs(x[0] - z[0])) * (1.0 if z[0] >= x[0] else 0.3)
+    >>> X = np.arange(8.0)[:, None]
+    >>> y = np.repeat(["early", "late"], 4)
+    >>> model = AsymmetricLSSVC(C=10.0, kernel=follows).fit(X, y)
+    >>> model.predict([[1.5], [6.5]])
+    array(['early', 'late'], dtype='<U5')
+    """
+
+    C: Positive[float] = 1.0
+    _: KW_ONLY
+    kernel: KernelLike = "rbf"
+    degree: Positive[int] = 3
+    gamma: Literal["scale"] | Positive[float] = "scale"
+    coef0: float = 0.0
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the errors; an integer weight is a repeated row.
+
+        Returns
+        -------
+        AsymmetricLSSVC
+            The model itself.
+        """
+        X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
+        self.classes_, codes = encode(y)
+        self.kernel_ = choose_kernel(
+            self.kernel,
+            X,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            weight=weight,
+        )
+        n = len(X)
+        require_memory((2, 2 * n + 2, 2 * n + 2), "the system with its factor", "use fewer rows")
+        K, Y = gram(self.kernel_, X), signs(codes, len(self.classes_))
+        a, b, self.source_intercept_, self.target_intercept_ = _solve(K, 1 / (self.C * weight), Y)
+        self.target_coef_, self.source_coef_ = a, b
+        self.X_fit_ = X
+        return self
+
+    def source_decision_function(self, X: Any) -> np.ndarray:
+        r"""Score each row as a source, :math:`\sum_i \beta_i y_i k(x, x_i) + b_1`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = times(self.kernel_, self._new_rows(X), self.X_fit_, self.source_coef_)
+        return self._shaped(scores + self.source_intercept_)
+
+    def target_decision_function(self, X: Any) -> np.ndarray:
+        r"""Score each row as a target, :math:`\sum_i \alpha_i y_i k(x_i, x) + b_2`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = _times_transposed(self.kernel_, self._new_rows(X), self.X_fit_, self.target_coef_)
+        return self._shaped(scores + self.target_intercept_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Score each row by the mean of its scores as source and as target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        self._require_fitted()
+        return (self.source_decision_function(X) + self.target_decision_function(X)) / 2
+
+    def _shaped(self, scores: np.ndarray) -> np.ndarray:
+        scores = scores.astype(self.X_fit_.dtype, copy=False)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+
+def _solve(
+    K: np.ndarray, ridge: np.ndarray, Y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """a, b, b₁, b₂ with Ra + Kb + b₁ = y, Kᵀa + Rb + b₂ = y, 1ᵀa = 1ᵀb = 0, R = diag(ridge)."""
+    n, k = Y.shape
+    A, right = np.zeros((2 * n + 2, 2 * n + 2)), np.zeros((2 * n + 2, k))
+    A[:n, n : 2 * n], A[n : 2 * n, :n] = K, K.T
+    A[np.arange(2 * n), np.arange(2 * n)] += np.tile(ridge, 2)
+    A[:n, 2 * n] = A[2 * n, :n] = A[n : 2 * n, 2 * n + 1] = A[2 * n + 1, n : 2 * n] = 1
+    right[: 2 * n] = np.tile(Y, (2, 1))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", linalg.LinAlgWarning)
+            x = linalg.solve(A, right, assume_a="sym", check_finite=False)
+    except (linalg.LinAlgError, linalg.LinAlgWarning):
+        warnings.warn(
+            "1 / C is close to a singular value of the kernel matrix, so the system is singular: "
+            "took the solution of least norm; change C a little",
+            linalg.LinAlgWarning,
+            stacklevel=5,
+        )
+        x = linalg.lstsq(A, right, check_finite=False)[0]
+    return x[:n], x[n : 2 * n], x[2 * n], x[2 * n + 1]
+
+
+def _times_transposed(
+    kernel: Kernel, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray, step: int = 512
+) -> np.ndarray:
+    """K(Z, X)ᵀ times coefficients, in blocks of the rows of X."""
+    X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
+    parts = [kernel._gram(Z, X[i : i + step]).T @ coefficients for i in range(0, len(X), step)]
+    return np.concatenate(parts)

@@ -1,0 +1,147 @@
+"""Kernel ridge regression."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from panlearn.core.estimator import fitting
+from panlearn.core.parameters import NonNegative, Positive
+from panlearn.kernel._base import KernelLike, KernelMethod, choose_kernel, gram
+from panlearn.kernel._solve import solve_psd
+
+
+@dataclass(eq=False, repr=False)
+class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
+    r"""Ridge regression in the feature space of a kernel.
+
+    .. math::
+        \min_{f} \; \sum_i s_i \, (y_i - f(x_i))^2 + \alpha \|f\|_k^2,
+        \qquad f(x) = \sum_i a_i \, k(x_i, x)
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        The strength of the penalty; an array gives each target its own.
+    kernel : str, kernel or callable, default='linear'
+        "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
+        `panlearn.kernel.kernels` or of scikit-learn; or a function of two matrices of rows, or of
+        two rows.
+    gamma : float, default=None
+        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly"; None
+        is 1 / n_features.
+    degree : int, default=3
+        The degree of "poly".
+    coef0 : float, default=1.0
+        The constant in "poly".
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        The coefficients a.
+    X_fit_ : ndarray of shape (n_samples, n_features)
+        The rows of the training data.
+    kernel_ : Kernel
+        The kernel as it was used.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    One Cholesky factorisation of :math:`S^{1/2} K S^{1/2} + \alpha I`, in float64 whatever the
+    floats of X: :math:`O(n^3)` time, :math:`O(n^2)` memory, which is asked for before it is taken.
+    If the matrix is singular to rounding the solution of least norm is taken, with a warning.
+    Predictions are made a block of rows at a time. The solution is the posterior mean of a
+    Gaussian process whose noise has the variance alpha.
+
+    References
+    ----------
+    C. Saunders, A. Gammerman and V. Vovk (1998). Ridge regression learning algorithm in dual
+    variables. ICML, 515-521.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.kernel import KernelRidge
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> model = KernelRidge(alpha=1e-3, kernel="rbf", gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> model.predict([[np.pi / 2]]).round(3)
+    array([1.])
+    """
+
+    alpha: NonNegative[float] | np.ndarray = 1.0
+    _: KW_ONLY
+    kernel: KernelLike = "linear"
+    gamma: Positive[float] | None = None
+    degree: Positive[int] = 3
+    coef0: float = 1.0
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            The targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        KernelRidge
+            The model itself.
+        """
+        X, y, weight = self._read(X, y, sample_weight, "numbers")
+        Y = y.astype(np.float64).reshape(len(X), -1)
+        alpha = _penalties(self.alpha, Y.shape[1])
+        self.kernel_ = choose_kernel(
+            self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        K = gram(self.kernel_, X)
+        if weight is not None:
+            root = np.sqrt(weight.astype(np.float64))[:, None]
+            K *= root * root.T
+            Y = Y * root
+        dual = np.empty_like(Y)
+        for strength in np.unique(alpha):
+            A = K if np.all(alpha == strength) else K.copy()
+            A.flat[:: len(A) + 1] += strength
+            dual[:, alpha == strength] = solve_psd(A, Y[:, alpha == strength])
+        self.dual_coef_ = (dual if weight is None else dual * root).reshape(y.shape)
+        self.X_fit_ = X
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self._combine(self._new_rows(X), self.dual_coef_)
+
+
+def _penalties(alpha: Any, n_targets: int) -> np.ndarray:
+    """One penalty a target, or a clear error."""
+    try:
+        values = np.asarray(alpha, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"alpha must be a number or one a target: {error}") from error
+    if values.ndim > 1 or values.size not in (1, n_targets):
+        raise ValueError(f"alpha has shape {values.shape} and y has {n_targets} targets")
+    if not np.all(np.isfinite(values) & (values >= 0)):
+        raise ValueError(f"alpha must be finite and not negative; got {alpha}")
+    return np.broadcast_to(values.ravel(), n_targets)

@@ -1,0 +1,383 @@
+"""Principal component analysis."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.memory import require_memory
+from panlearn.core.parameters import Bounds, Positive, RandomState
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.statistics import Moments
+from panlearn.core.validation import FLOATS, read_rows
+from panlearn.latent._spectrum import Spectrum, from_moments, from_rows, randomised
+
+Solver = Literal["covariance_eigh", "full", "randomized"]
+
+
+@dataclass(eq=False, repr=False)
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    r"""The orthogonal directions in which the rows vary most.
+
+    .. math::
+        \max_{W^\top W = I} \operatorname{tr}(W^\top \Sigma W), \qquad
+        \Sigma = \frac{1}{n - 1} \sum_i s_i (x_i - \mu)(x_i - \mu)^\top, \qquad n = \sum_i s_i
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1) or None, default=None
+        How many directions to keep: so many, or the fewest that explain this share of the
+        variance, or all in which the rows vary.
+    whiten : bool, default=False
+        Whether `transform` divides each score by its standard deviation.
+    svd_solver : {"auto", "covariance_eigh", "full", "randomized"}, default="auto"
+        The way to the solution; "auto" chooses by the shape of X.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the randomised solver.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        The directions, by falling variance. The largest entry of each is positive; of entries that
+        are as large to six digits the first decides.
+    explained_variance_ : ndarray of shape (n_components_,)
+        The variance of the rows along each.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Its share in the variance of all features.
+    singular_values_ : ndarray of shape (n_components_,)
+        The singular values of the centred rows.
+    mean_ : ndarray of shape (n_features,)
+        The mean of the rows.
+    n_components_ : int
+        How many directions were kept.
+    noise_variance_ : float
+        The mean variance along the directions left out; 0 if none is.
+    svd_solver_ : str
+        The way that was taken.
+    statistic_ : Moments
+        The moments of the rows seen, from which `partial_fit` goes on; absent unless the way was
+        "covariance_eigh".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    "covariance_eigh" finds centred moments in one pass and their eigenvectors, :math:`O(n d^2 +
+    d^3)`: taken for streams, Dask collections, `partial_fit`, and arrays of at least ten rows a
+    column and at most 1000 columns. Variances below :math:`10^{-16}` of the largest are noise in
+    it. "full" is the singular value decomposition of the centred rows, :math:`O(n d \min(n, d))`.
+    "randomized" projects the rows on random directions, with power iterations, and is taken when
+    few components of a large X are wanted. Sparse rows are not made dense by it, nor by the first.
+
+    The density of `score_samples` is that of probabilistic PCA, a Gaussian with variance
+    ``noise_variance_`` in the directions left out. A variance below rounding counts as one rounding
+    of the largest, so that flat data have a density.
+
+    References
+    ----------
+    K. Pearson (1901). On lines and planes of closest fit to systems of points in space.
+    Philosophical Magazine 2(11). doi:10.1080/14786440109462720
+
+    N. Halko, P.-G. Martinsson and J. A. Tropp (2011). Finding structure with randomness. SIAM
+    Review 53(2). doi:10.1137/090771806
+
+    M. E. Tipping and C. M. Bishop (1999). Probabilistic principal component analysis. JRSS B 61(3).
+    doi:10.1111/1467-9868.00196
+
+    Examples
+    --------
+    >>> from panlearn.latent import PCA
+    >>> model = PCA(n_components=1).fit([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
+    >>> model.components_.round(3), model.explained_variance_ratio_.round(3), model.svd_solver_
+    (array([[0.447, 0.894]]), array([1.]), 'full')
+    """
+
+    n_components: Positive[int] | Annotated[float, Bounds(0, 1)] | None = None
+    _: KW_ONLY
+    whiten: bool = False
+    svd_solver: Literal["auto", "covariance_eigh", "full", "randomized"] = "auto"
+    random_state: RandomState = None
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features).
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        PCA
+            The model itself.
+        """
+        rows = read_rows(self, X, None, sample_weight)
+        solver = self._choose(rows)
+        if solver == "covariance_eigh" or not isinstance(rows, ArrayRows):
+            moments = _moments(rows)
+            _require_variance(moments.weight)
+            return self._learn_moments(rows, moments)
+        limit = min(rows.X.shape)
+        k = self._wanted(limit, "min(n_samples, n_features)")
+        if solver == "full":
+            spectrum = from_rows(rows)
+        else:
+            spectrum = randomised(rows, k or limit, generator(self.random_state))
+        _require_variance(spectrum.weight)
+        return self._learn(spectrum, rows.dtype, solver, limit)
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of the data seen so far and of these.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        PCA
+            The model itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        if not first and not hasattr(self, "statistic_"):
+            raise ValueError(
+                f"this PCA kept no statistics to go on from: it was fitted with svd_solver_="
+                f"{self.svd_solver_!r}; fit it with svd_solver='covariance_eigh', or start anew"
+            )
+        rows = read_rows(self, X, None, sample_weight, reset=first)
+        return self._learn_moments(rows, getattr(self, "statistic_", 0) + _moments(rows))
+
+    def _choose(self, rows: Rows) -> Solver:
+        if not isinstance(rows, ArrayRows):
+            if self.svd_solver not in ("auto", "covariance_eigh"):
+                raise ValueError(
+                    f"svd_solver={self.svd_solver!r} needs the rows in memory; with a stream or a "
+                    "Dask collection leave it at 'auto' or 'covariance_eigh'"
+                )
+            return "covariance_eigh"
+        if self.svd_solver == "full" and sparse.issparse(rows.X):
+            raise TypeError(
+                "svd_solver='full' does not take sparse X; use 'auto', 'covariance_eigh' or "
+                "'randomized', or make X dense with X.toarray()"
+            )
+        if self.svd_solver != "auto":
+            return self.svd_solver
+        n, d = rows.X.shape
+        if d <= 1000 and (n >= 10 * d or sparse.issparse(rows.X)):
+            return "covariance_eigh"
+        few = isinstance(self.n_components, int | np.integer)
+        if few and self.n_components <= 0.1 * min(n, d) and max(n, d) > 500:
+            return "randomized"
+        return "covariance_eigh" if sparse.issparse(rows.X) else "full"
+
+    def _wanted(self, limit: int, what: str) -> int | None:
+        """The number of components asked for, if it is a number."""
+        k = self.n_components
+        if k is None or not isinstance(k, int | np.integer):
+            return None
+        if k > limit:
+            raise ValueError(f"n_components={k} is more than {what}={limit}; ask for fewer")
+        return int(k)
+
+    def _learn_moments(self, rows: Rows, moments: Moments) -> Self:
+        """Solve from moments, and keep them."""
+        limit = rows.n_features
+        if isinstance(rows, ArrayRows) and not self.__sklearn_is_fitted__():
+            limit = min(rows.X.shape)
+        self._learn(from_moments(moments), rows.dtype, "covariance_eigh", limit)
+        self.statistic_ = moments
+        return self
+
+    def _learn(self, spectrum: Spectrum, dtype: np.dtype, solver: Solver, limit: int) -> Self:
+        n, d = spectrum.weight, len(spectrum.mean)
+        degrees = n - 1 if n > 1 else n  # a first row of a stream has no variance yet
+        what = "n_features" if limit == d else "min(n_samples, n_features)"
+        k = self._wanted(limit, what)
+        squares = np.clip(spectrum.squares, 0, None)
+        ratio = squares / spectrum.total if spectrum.total > 0 else np.zeros_like(squares)
+        if k is None and self.n_components is not None:
+            enough = np.searchsorted(np.cumsum(ratio), self.n_components, side="right") + 1
+            k = min(int(enough), max(spectrum.rank, 1))
+        k = max(spectrum.rank, 1) if k is None else k
+        left = min(limit, d) - k
+        noise = max(spectrum.total - squares[:k].sum(), 0.0) / degrees / left if left else 0.0
+        self.components_ = _with_signs(spectrum.vectors[:k]).astype(dtype, copy=False)
+        with np.errstate(over="ignore"):
+            self.explained_variance_ = (squares[:k] / degrees).astype(dtype, copy=False)
+            self.singular_values_ = np.sqrt(squares[:k]).astype(dtype, copy=False)
+        if not np.isfinite(self.explained_variance_).all():
+            raise ValueError(f"the variances of X are beyond {dtype}; rescale its columns")
+        self.explained_variance_ratio_ = ratio[:k].astype(dtype, copy=False)
+        self.mean_ = spectrum.mean.astype(dtype, copy=False)
+        self.n_components_ = k
+        self.noise_variance_ = float(noise)
+        self.svd_solver_ = solver
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+        """
+        scores = self._project(self._check(X))
+        return scores / self._scale() if self.whiten else scores
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Give the rows that have these scores and nothing in the directions left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Scores, as `transform` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        self._require_fitted()
+        scores = np.asarray(X)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X must have the shape (n_samples, {self.n_components_}) of what transform "
+                f"returns; got {scores.shape}"
+            )
+        return (scores * self._scale() if self.whiten else scores) @ self.components_ + self.mean_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Give the log density of each row under probabilistic PCA.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        X = self._check(X)
+        scores, d = self._project(X).astype(float), X.shape[1]
+        variance, noise = self._floored()
+        distance = (scores / np.sqrt(variance)) ** 2 @ np.ones(self.n_components_)
+        log_det = np.log(variance).sum() + (d - self.n_components_) * np.log(noise)
+        if d > self.n_components_:
+            centred = (X.toarray() if sparse.issparse(X) else X) - self.mean_.astype(float)
+            centred -= scores @ self.components_
+            distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
+        return (-0.5 * (distance + log_det + d * np.log(2 * np.pi))).astype(X.dtype, copy=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the mean log density of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def get_covariance(self) -> np.ndarray:
+        """Give the covariance of the model, that of the components and of the noise.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        self._require_fitted()
+        above = (self.explained_variance_ - self.noise_variance_)[:, None]
+        covariance = self.components_.T @ (above * self.components_)
+        covariance[np.diag_indices_from(covariance)] += self.noise_variance_
+        return covariance
+
+    def get_precision(self) -> np.ndarray:
+        """Give the inverse of the covariance of the model.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        return linalg.pinvh(self.get_covariance())
+
+    def _check(self, X: Any) -> Any:
+        self._require_fitted()
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+
+    def _project(self, X: Any) -> np.ndarray:
+        """(X - mean) W, with X centred first so that an offset costs no digits."""
+        if sparse.issparse(X):
+            return X @ self.components_.T - self.mean_ @ self.components_.T
+        return (X - self.mean_) @ self.components_.T
+
+    def _scale(self) -> np.ndarray:
+        return np.sqrt(self._floored()[0]).astype(self.components_.dtype)
+
+    def _floored(self) -> tuple[np.ndarray, float]:
+        """The variances, none of them below one rounding of the largest."""
+        variance = self.explained_variance_.astype(float)
+        precision = np.finfo(self.components_.dtype).eps
+        floor = max(precision * variance.max(), float(np.finfo(float).tiny))
+        return np.maximum(variance, floor), max(self.noise_variance_, floor)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _moments(rows: Rows) -> Moments:
+    d = rows.n_features
+    require_memory((d, d), "the covariance", "use svd_solver='randomized'")
+    return map_reduce(lambda X, y, weight: Moments.of(X, weight=weight), rows)
+
+
+def _require_variance(weight: float) -> None:
+    if not weight > 1:
+        raise ValueError(
+            f"the variance of n_samples = {weight:g} (the sum of the weights) is not defined; PCA "
+            "needs more than 1 sample"
+        )
+
+
+def _with_signs(vectors: np.ndarray) -> np.ndarray:
+    """Make the largest entry of each row positive; of equally large ones, the first."""
+    size = np.abs(vectors)
+    leading = np.argmax(size >= (1 - 1e-6) * size.max(axis=1, keepdims=True), axis=1)
+    signs = np.sign(vectors[np.arange(len(vectors)), leading])
+    return vectors * np.where(signs == 0, 1, signs)[:, None]

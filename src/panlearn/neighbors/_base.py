@@ -1,0 +1,193 @@
+"""What both nearest-neighbour models share: the rows they keep, and the search among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from joblib import cpu_count
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.estimator import Estimator
+from panlearn.core.map_reduce import n_threads
+from panlearn.core.parameters import Bounds, Positive
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.validation import FLOATS
+from panlearn.neighbors._search import Found, NeighborIndex
+
+ORDERS = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": np.inf}
+
+
+@dataclass(eq=False, repr=False)
+class NeighborsModel(Estimator):
+    """A model that keeps its rows and looks the nearest ones up; abstract."""
+
+    n_neighbors: Positive[int] = 5
+    _: KW_ONLY
+    weights: Literal["uniform", "distance"] | Callable = "uniform"
+    algorithm: Literal["auto", "brute", "kd_tree"] = "auto"
+    leaf_size: Positive[int] = 30
+    p: Annotated[float, Bounds(1, closed_low=True, closed_high=True)] = 2
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev"] = "minkowski"
+    n_jobs: Positive[int] | Literal[-1] | None = None
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Find the nearest training rows of each row, nearest first, equal ones by index.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features), default=None
+            The rows to find neighbours of. Without them, those of each training row, which is
+            then not its own neighbour.
+        n_neighbors : int, default=None
+            How many; the parameter of the model if not given.
+        return_distance : bool, default=True
+            Whether to return the distances as well.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            If asked for.
+        indices : ndarray of shape (n_queries, n_neighbors)
+        """
+        self._require_fitted()
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        available = self.n_samples_fit_ - (X is None)
+        if not isinstance(k, int | np.integer) or not 1 <= k <= available:
+            raise ValueError(
+                f"n_neighbors={k!r} but n_samples={self.n_samples_fit_}; ask for a whole number "
+                f"from 1 to {available}"
+            )
+        distance, index = self._others(k) if X is None else self._nearest(X, k)
+        return (distance, index) if return_distance else index
+
+    def kneighbors_graph(
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+    ) -> sparse.csr_array:
+        """Lay the neighbours out as a sparse matrix.
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As in `kneighbors`.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether an entry is one or the distance.
+
+        Returns
+        -------
+        csr_array of shape (n_queries, n_samples_fit)
+        """
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
+        distance, index = self.kneighbors(X, n_neighbors)
+        values = distance if mode == "distance" else np.ones_like(distance)
+        ends = np.arange(0, index.size + 1, index.shape[1])
+        shape = (len(index), self.n_samples_fit_)
+        return sparse.csr_array((values.ravel(), index.ravel(), ends), shape=shape)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_index", None)  # made again from the rows
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "X_" in state:
+            self._build()
+
+    def _keep(self, rows: Rows) -> ArrayRows:
+        """Check that the rows are in memory and enough, and make them ready for queries."""
+        name = type(self).__name__
+        if not isinstance(rows, ArrayRows):
+            raise ValueError(
+                f"{name} keeps every row, so it takes no stream; give one array, for a Dask "
+                "collection X.compute()"
+            )
+        rows.reject_non_finite()
+        if callable(self.weights):
+            self._check_weights(self.weights)
+        if self.n_neighbors > rows.X.shape[0]:
+            raise ValueError(
+                f"{name} was asked for n_neighbors={self.n_neighbors} but "
+                f"n_samples={rows.X.shape[0]}; lower n_neighbors or give more rows"
+            )
+        if sparse.issparse(rows.X) and self.algorithm == "kd_tree":
+            raise ValueError("a k-d tree takes no sparse X; use algorithm='brute' or 'auto'")
+        self.X_, self.n_samples_fit_ = _canonical(rows.X), rows.X.shape[0]
+        self._build()
+        return rows
+
+    def _build(self) -> None:
+        order = ORDERS.get(self.metric, self.p)
+        self._index = NeighborIndex(
+            self.X_, order, self.algorithm, min(self.leaf_size, self.n_samples_fit_)
+        )
+
+    def _nearest(self, X: Any, k: int) -> Found:
+        """The k nearest of rows given by the user."""
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        if sparse.issparse(self.X_):
+            X = _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
+        elif sparse.issparse(X):
+            X = X.toarray()
+        distance, index = self._index.query(X, k, _threads(self.n_jobs))
+        return distance.astype(self.X_.dtype, copy=False), index
+
+    def _others(self, k: int) -> Found:
+        """The k nearest of each training row but itself."""
+        distance, index = self._index.query(self.X_, k + 1, _threads(self.n_jobs))
+        own = index == np.arange(len(index))[:, None]
+        own[~own.any(axis=1), -1] = True  # among many duplicates a row may miss itself
+        kept = (len(index), k)
+        distance = distance[~own].reshape(kept).astype(self.X_.dtype, copy=False)
+        return distance, index[~own].reshape(kept)
+
+    def _voices(self, distance: np.ndarray) -> np.ndarray:
+        """The weights of neighbours at these distances."""
+        if self.weights == "uniform":
+            return np.ones_like(distance)
+        if self.weights == "distance":
+            # as a part of the nearest: the inverse of a small distance may overflow
+            nearest = distance[:, :1]
+            ratio = nearest / np.where(distance > 0, distance, 1)
+            return np.where(nearest == 0, distance == 0, ratio).astype(distance.dtype)
+        return np.asarray(self.weights(distance))
+
+    def _check_weights(self, weights: Callable) -> None:
+        """Try a user's function before it is needed."""
+        sample = np.array([[0.5, 1.0], [1.0, 2.0]])
+        try:
+            voices = np.asarray(weights(sample), dtype=float)
+        except Exception as error:
+            raise ValueError(f"weights must turn distances into weights: {error}") from error
+        if voices.shape != sample.shape:
+            raise ValueError(
+                f"weights returned an array of shape {voices.shape} for distances of shape "
+                f"{sample.shape}; it must return one weight a distance"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _canonical(X: Any) -> Any:
+    """Add up entries that a sparse matrix stores twice; not in place, it is the user's."""
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _threads(n_jobs: int | None) -> int:
+    return n_threads() if n_jobs is None or n_jobs < 0 else min(n_jobs, cpu_count())

@@ -1,0 +1,98 @@
+"""Loops of the neighbour search that BLAS cannot express."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+GROUP = 32  # values that are compared at once before any of them is looked at
+
+
+@njit(cache=True, nogil=True)
+def push(values: np.ndarray, indices: np.ndarray, value: float, index: int) -> None:
+    """Replace the root of a max-heap of pairs (value, index) by a smaller pair."""
+    size, i = values.shape[0], 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            values[right] > values[child]
+            or (values[right] == values[child] and indices[right] > indices[child])
+        ):
+            child = right
+        if values[child] < value or (values[child] == value and indices[child] < index):
+            break
+        values[i], indices[i] = values[child], indices[child]
+        i = child
+    values[i], indices[i] = value, index
+
+
+@njit(cache=True, nogil=True)
+def keep_smallest(block: np.ndarray, first: int, values: np.ndarray, indices: np.ndarray) -> None:
+    """Let the columns of `block`, which start at index `first`, into each row's heap.
+
+    Columns come in the order of their index, so an equal value that comes later stays out.
+    """
+    rows, columns = block.shape
+    for i in range(rows):
+        top = values[i, 0]
+        for start in range(0, columns, GROUP):
+            stop = min(start + GROUP, columns)
+            found = 0
+            for j in range(start, stop):
+                found |= block[i, j] < top
+            if found:
+                for j in range(start, stop):
+                    if block[i, j] < top:
+                        push(values[i], indices[i], block[i, j], first + j)
+                        top = values[i, 0]
+
+
+@njit(cache=True, nogil=True)
+def _raise(difference: float, p: float) -> float:
+    """|difference|^p, without the power function where none is needed."""
+    if p == 1.0:
+        return abs(difference)
+    return abs(difference) ** p
+
+
+@njit(cache=True, nogil=True)
+def powered_distances(queries: np.ndarray, columns: np.ndarray, p: float) -> np.ndarray:
+    r"""Sums :math:`\sum_f |q_f - x_f|^p` (for p = inf the maximum) of all queries and rows x.
+
+    `columns` holds the rows x as its columns, so that the inner loop runs along memory.
+    """
+    d, n = columns.shape
+    out = np.zeros((queries.shape[0], n))
+    for i in range(queries.shape[0]):
+        row = out[i]
+        for f in range(d):
+            value, column = queries[i, f], columns[f]
+            if p == 2.0:
+                for j in range(n):
+                    difference = value - column[j]
+                    row[j] += difference * difference
+            elif p == np.inf:
+                for j in range(n):
+                    row[j] = max(row[j], abs(value - column[j]))
+            else:
+                for j in range(n):
+                    row[j] += _raise(value - column[j], p)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def candidate_distances(queries: np.ndarray, X: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances of each query to its candidates, from differences."""
+    rows, count = candidates.shape
+    out = np.empty((rows, count))
+    for i in range(rows):
+        for c in range(count):
+            total = 0.0
+            for f in range(X.shape[1]):
+                difference = float(queries[i, f]) - float(X[candidates[i, c], f])
+                total += difference * difference
+            out[i, c] = total
+    return out

@@ -1,0 +1,237 @@
+r"""Exact nearest neighbours: a k-d tree in low dimension, screened products of matrices above.
+
+For Euclidean distances in high dimension the candidates of each query come from
+:math:`|x|^2 - 2 q^\top x`, one product of matrices in float32. That formula cancels, so it only
+screens: the distances of the candidates are computed again from differences in float64, and a
+bound on the rounding of the formula certifies that no other row can be nearer. A query that is
+not certified is screened again in float64 and, at last, compared with every row by differences.
+So near-duplicates at a large offset are told apart, and equal distances go by index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from panlearn.core.map_reduce import one_blas_thread
+from panlearn.neighbors._kernels import candidate_distances, keep_smallest, powered_distances
+
+Found = tuple[np.ndarray, np.ndarray]
+Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # powered distances, indices, certain or not
+
+LOW_DIMENSION = 10
+QUERIES, ROWS = 256, 2048  # a block of products in float32 stays in the cache
+SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
+
+
+class NeighborIndex:
+    """The rows X, ready for queries by Minkowski's distance of order p."""
+
+    def __init__(self, X: Any, p: float, algorithm: str, leaf_size: int, peak: float = 0.0) -> None:
+        self.p, self.algorithm, self.leaf_size = float(p), algorithm, leaf_size
+        peak = max(peak, _peak(X))
+        safe = peak == 0 or (1 / SAFE < peak < SAFE and self.p in (1, 2, np.inf))
+        self.unit = 1.0 if safe else _power_of_two(peak)
+        self.X = X if self.unit == 1 else X / self.unit
+        self.n = X.shape[0]
+        self.tree: Any = None
+        self.screened: Any = None
+        if sparse.issparse(X):
+            self.squares = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+            self.radius = float(np.sqrt(self.squares.max()))
+        elif algorithm == "kd_tree" or (
+            algorithm == "auto" and X.shape[1] <= LOW_DIMENSION and self.n > QUERIES
+        ):
+            self.tree = cKDTree(self.X, leafsize=leaf_size, balanced_tree=False)
+        elif self.p == 2:
+            self.mean = self.X.mean(axis=0, dtype=np.float64)
+            low, high = self.X.min(axis=0) - self.mean, self.X.max(axis=0) - self.mean
+            self.scale = _power_of_two(max(_peak(low), _peak(high)))
+            self.screened = self._augmented(self.X, np.float32)
+            self.radius = float(np.sqrt(self.screened[:, -1].max()))
+
+    def query(self, Q: Any, k: int, threads: int) -> Found:
+        """Distances and indices of the k nearest rows, nearest first, equal ones by index."""
+        peak = _peak(Q)
+        if peak / self.unit > SAFE:  # larger than what this index was scaled for
+            X = self.X * self.unit
+            other = NeighborIndex(X, self.p, self.algorithm, self.leaf_size, peak)
+            return other.query(Q, k, threads)
+        Q = Q if self.unit == 1 else Q / self.unit
+        if self.tree is not None:
+            distance, index = self._by_tree(Q, k, threads)
+        else:
+            powered, index = self._by_blocks(Q, k, threads)
+            distance = self._root(powered)
+        return distance * self.unit if self.unit != 1 else distance, index
+
+    def _by_tree(self, Q: np.ndarray, k: int, threads: int) -> Found:
+        """Ask for one more than k: if it is as near as the k-th, a tie was broken at random."""
+        distance, index = self._ask_tree(Q, min(k + 1, self.n), threads)
+        tied = np.flatnonzero((distance[:, k - 1] == distance[:, -1]) & (k < self.n))
+        distance, index = distance[:, :k], index[:, :k]
+        for start in range(0, len(tied), 16 * QUERIES):
+            self._settle(Q, tied[start : start + 16 * QUERIES], threads, distance, index)
+        return distance, index
+
+    def _settle(
+        self, Q: np.ndarray, rows: Any, threads: int, distance: np.ndarray, index: np.ndarray
+    ) -> None:
+        """Find the nearest of queries whose k-th place is tied, in place."""
+        k = distance.shape[1]
+        for ask in (4 * k, 16 * k):
+            if not len(rows) or ask >= self.n:
+                break
+            near, which = self._ask_tree(Q[rows], ask, threads)
+            distance[rows], index[rows] = near[:, :k], which[:, :k]
+            rows = rows[near[:, k - 1] == near[:, -1]]
+        if len(rows):
+            powered, index[rows] = self._by_blocks(Q[rows], k, threads)
+            distance[rows] = self._root(powered)
+
+    def _ask_tree(self, Q: np.ndarray, count: int, threads: int) -> Found:
+        places = np.arange(1, count + 1)  # not `count`: for 1 the answer would lose an axis
+        distance, index = self.tree.query(Q, places, p=self.p, workers=threads)
+        tied = np.flatnonzero((distance[:, 1:] == distance[:, :-1]).any(axis=1))
+        if len(tied):
+            distance[tied], index[tied] = _in_order(distance[tied], index[tied], count)
+        return distance, index
+
+    def _by_blocks(self, Q: Any, k: int, threads: int) -> Found:
+        """Powered distances and indices; each way gets the queries that the last left open."""
+        ways: list[Callable[[Any, int], Answer]] = [self._compare_all]
+        if sparse.issparse(self.X):
+            ways = [self._screen_sparse, *ways] if self.p == 2 else ways
+        elif self.screened is not None:
+            ways = [self._screen_single, self._screen_double, *ways]
+        powered = np.empty((Q.shape[0], k))
+        index = np.empty((Q.shape[0], k), dtype=np.int64)
+        left = np.arange(Q.shape[0])
+        step = QUERIES
+        if sparse.issparse(self.X):  # one row of products a query is in memory
+            step = min(QUERIES, max(1, (1 << 24) // self.n))
+        with ThreadPoolExecutor(threads) as pool, one_blas_thread():
+            for way in ways:
+                parts = [left[i : i + step] for i in range(0, len(left), step)]
+                answers = pool.map(way, [Q[part] for part in parts], [k] * len(parts))
+                open_ones = [left[:0]]
+                for part, (near, which, certain) in zip(parts, answers, strict=True):
+                    powered[part], index[part] = near, which
+                    open_ones.append(part[~certain])
+                left = np.concatenate(open_ones)
+        return powered, index
+
+    def _screen_single(self, Q: np.ndarray, k: int) -> Answer:
+        """Screen by products in float32."""
+        return self._screen_dense(Q, k, np.float32)
+
+    def _screen_double(self, Q: np.ndarray, k: int) -> Answer:
+        """Screen by products in float64."""
+        return self._screen_dense(Q, k, np.float64)
+
+    def _screen_dense(self, Q: np.ndarray, k: int, dtype: type) -> Answer:
+        count = self._candidates(k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centred = (Q - self.mean) / self.scale
+            left = np.ones((len(Q), Q.shape[1] + 1), dtype)
+            left[:, :-1] = -2 * centred
+            value, candidate = _heaps(len(Q), count, dtype)
+            for first in range(0, self.n, ROWS):
+                if dtype is np.float32:
+                    right = self.screened[first : first + ROWS]
+                else:
+                    right = self._augmented(self.X[first : first + ROWS], dtype)
+                keep_smallest(left @ right.T, first, value, candidate)
+            norm = np.sqrt((centred**2).sum(axis=1))
+            # every row that was left out is at least as far as this, in units of the scale
+            least = value[:, 0] + norm**2 - self._rounding(norm, dtype)
+        candidate[~np.isfinite(value).all(axis=1)] = 0  # not certain, whatever they are
+        exact = candidate_distances(Q, self.X, candidate)
+        near, which = _in_order(exact, candidate, k)
+        with np.errstate(over="ignore"):
+            certain = (np.sqrt(near[:, -1]) / self.scale) ** 2 < least
+        return near, which, certain | (count == self.n)
+
+    def _screen_sparse(self, Q: Any, k: int) -> Answer:
+        """Screen by products of sparse matrices in float64, about the origin."""
+        count = self._candidates(k)
+        norm = np.sqrt(np.asarray(Q.multiply(Q).sum(axis=1)).ravel())
+        products = (Q @ self.X.T).toarray().astype(np.float64, copy=False)
+        value, candidate = _heaps(Q.shape[0], count, np.float64)
+        keep_smallest(self.squares - 2 * products, 0, value, candidate)
+        least = value[:, 0] + norm**2 - self._rounding(norm, self.X.dtype)
+        exact = self._sparse_powers(Q, candidate)
+        near, which = _in_order(exact, candidate, k)
+        return near, which, (near[:, -1] < least) | (count == self.n)
+
+    def _compare_all(self, Q: Any, k: int) -> Answer:
+        """Compare with every row by differences."""
+        value, which = _heaps(Q.shape[0], k, np.float64)
+        if sparse.issparse(self.X):
+            everyone = np.arange(self.n)[None]
+            for i in range(Q.shape[0]):
+                powered = self._sparse_powers(Q[i : i + 1], everyone)
+                keep_smallest(powered, 0, value[i : i + 1], which[i : i + 1])
+        else:
+            Q = np.asarray(Q, dtype=np.float64)
+            for first in range(0, self.n, ROWS):
+                columns = self.X[first : first + ROWS].T.astype(np.float64, order="C")
+                keep_smallest(powered_distances(Q, columns, self.p), first, value, which)
+        return *_in_order(value, which, k), np.ones(Q.shape[0], dtype=bool)
+
+    def _sparse_powers(self, Q: Any, rows: np.ndarray) -> np.ndarray:
+        """Sums of |q - x|^p over the rows named for each query; for p = inf the maxima."""
+        query = np.repeat(np.arange(Q.shape[0]), rows.shape[1])
+        difference = abs(self.X[rows.ravel()].astype(np.float64) - Q[query].astype(np.float64))
+        if self.p == np.inf:
+            total = difference.max(axis=1).toarray()
+        else:
+            total = difference.power(self.p).sum(axis=1)
+        return np.asarray(total).reshape(rows.shape)
+
+    def _augmented(self, X: np.ndarray, dtype: type) -> np.ndarray:
+        """Rows centred and scaled, with their squares beside them: one product screens."""
+        out = np.empty((X.shape[0], X.shape[1] + 1), dtype)
+        centred = (X - self.mean) / self.scale
+        out[:, :-1] = centred
+        out[:, -1] = (centred**2).sum(axis=1)
+        return out
+
+    def _candidates(self, k: int) -> int:
+        return min(self.n, k + 8 + k // 4)
+
+    def _rounding(self, norm: np.ndarray, dtype: Any) -> np.ndarray:
+        """A bound on what rounding does to |q|^2 + |x|^2 - 2 q'x and to the coordinates."""
+        return (self.X.shape[1] + 10) * np.finfo(dtype).eps * (norm + self.radius) ** 2
+
+    def _root(self, powered: np.ndarray) -> np.ndarray:
+        if self.p == 2:
+            return np.sqrt(powered)
+        return powered if self.p in (1, np.inf) else powered ** (1 / self.p)
+
+
+def _heaps(rows: int, count: int, dtype: Any) -> Found:
+    """A heap a row, full of what is beyond everything."""
+    return np.full((rows, count), np.inf, dtype), np.zeros((rows, count), dtype=np.int64)
+
+
+def _in_order(distance: np.ndarray, index: np.ndarray, k: int) -> Found:
+    """Sort each row by distance, equal ones by index, and keep k of them."""
+    order = np.lexsort((index, distance), axis=-1)[:, :k]
+    return np.take_along_axis(distance, order, 1), np.take_along_axis(index, order, 1)
+
+
+def _peak(X: Any) -> float:
+    """The largest absolute value."""
+    values = X.data if sparse.issparse(X) else X
+    return float(max(values.max(initial=0), -values.min(initial=0)))
+
+
+def _power_of_two(value: float) -> float:
+    """The power of two above a number: to divide by it rounds nothing."""
+    return float(np.ldexp(1.0, min(int(np.frexp(value)[1]), 1023))) if value else 1.0

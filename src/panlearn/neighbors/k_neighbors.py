@@ -1,0 +1,236 @@
+"""Classification and regression by the nearest rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+
+from panlearn.core.estimator import fitting
+from panlearn.core.validation import read_rows
+from panlearn.neighbors._base import NeighborsModel
+
+
+@dataclass(eq=False, repr=False)
+class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
+    r"""The class that most of the k nearest training rows have.
+
+    .. math::
+        \hat y(x) = \arg\max_c \sum_{i \in N_k(x)} w_i(x) \, [y_i = c]
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        The number k of neighbours.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Whether neighbours count alike or by the inverse of their distance, in which case those at
+        distance zero, if any, count alone. A callable turns an array of distances into weights.
+    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
+        How to search: "auto" takes the k-d tree up to ten features.
+    leaf_size : int, default=30
+        Rows in a leaf of the tree.
+    p : float, default=2
+        The order of Minkowski's distance, from 1 to infinity.
+    metric : {"minkowski", "euclidean", "manhattan", "chebyshev"}, default="minkowski"
+        The distance; the last three are those of order 2, 1 and infinity.
+    n_jobs : int, default=None
+        Threads of a query; None or -1 uses the cores of this process. It changes no result.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    X_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        The training rows.
+    y_ : ndarray of shape (n_samples,)
+        The position of each row's label in `classes_`.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    The neighbours are exact: equal distances go by index, and an equal vote goes to the first of
+    `classes_`. In high dimension a query takes one product of matrices in float32, which only
+    screens; the distances of the candidates come from differences in float64, and a bound on
+    rounding certifies that no other row is nearer. Near-duplicates at a large offset are therefore
+    told apart. A query costs :math:`O(n d)`, with the tree about :math:`O(d \log n)`.
+
+    References
+    ----------
+    T. M. Cover and P. E. Hart (1967). Nearest neighbor pattern classification. IEEE Transactions
+    on Information Theory 13(1). doi:10.1109/TIT.1967.1053964
+
+    J. L. Bentley (1975). Multidimensional binary search trees used for associative searching.
+    Communications of the ACM 18(9). doi:10.1145/361002.361007
+
+    Examples
+    --------
+    >>> from panlearn.neighbors import KNeighborsClassifier
+    >>> model = KNeighborsClassifier(3).fit([[0], [1], [2], [8], [9]], list("aaabb"))
+    >>> model.predict([[1.2], [8.4]]).tolist()
+    ['a', 'b']
+    >>> model.predict_proba([[8.4]]).round(2)
+    array([[0.33, 0.67]])
+    """
+
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels, of any type that sorts.
+
+        Returns
+        -------
+        KNeighborsClassifier
+            The model itself.
+        """
+        rows = self._keep(read_rows(self, X, y, targets="labels"))
+        self.classes_, self.y_ = np.unique(np.asarray(rows.y), return_inverse=True)
+        if len(self.classes_) == 1:
+            raise ValueError(
+                f"y has one class, {self.classes_[0]!r}; give rows of at least two classes"
+            )
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Share of the vote that each class has.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+        """
+        votes = self._votes(X)
+        votes[votes.sum(axis=1) == 0] = 1  # weights that are all zero prefer no class
+        return votes / votes.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+        """
+        winner = self._votes(X).argmax(axis=1)
+        return self.classes_[winner]
+
+    def _votes(self, X: Any) -> np.ndarray:
+        distance, index = self._nearest(X, self.n_neighbors)
+        voices = self._voices(distance)
+        votes = np.zeros((len(index), len(self.classes_)), distance.dtype)
+        everyone = np.arange(len(index))
+        for place in range(index.shape[1]):  # a row has one vote in each place
+            votes[everyone, self.y_[index[:, place]]] += voices[:, place]
+        return votes
+
+
+@dataclass(eq=False, repr=False)
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsModel):
+    r"""The mean target of the k nearest training rows.
+
+    .. math::
+        \hat y(x) = \frac{\sum_{i \in N_k(x)} w_i(x) \, y_i}{\sum_{i \in N_k(x)} w_i(x)}
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        The number k of neighbours.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Whether neighbours count alike or by the inverse of their distance, in which case those at
+        distance zero, if any, count alone. A callable turns an array of distances into weights.
+    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
+        How to search: "auto" takes the k-d tree up to ten features.
+    leaf_size : int, default=30
+        Rows in a leaf of the tree.
+    p : float, default=2
+        The order of Minkowski's distance, from 1 to infinity.
+    metric : {"minkowski", "euclidean", "manhattan", "chebyshev"}, default="minkowski"
+        The distance; the last three are those of order 2, 1 and infinity.
+    n_jobs : int, default=None
+        Threads of a query; None or -1 uses the cores of this process. It changes no result.
+
+    Attributes
+    ----------
+    X_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        The training rows.
+    y_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        The training targets.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    The search is that of `KNeighborsClassifier`: exact, equal distances by index.
+
+    References
+    ----------
+    T. M. Cover and P. E. Hart (1967). Nearest neighbor pattern classification. IEEE Transactions
+    on Information Theory 13(1). doi:10.1109/TIT.1967.1053964
+
+    Examples
+    --------
+    >>> from panlearn.neighbors import KNeighborsRegressor
+    >>> model = KNeighborsRegressor(2).fit([[0], [1], [2], [3]], [0.0, 1.0, 4.0, 9.0])
+    >>> model.predict([[1.4], [2.6]])
+    array([2.5, 6.5])
+    """
+
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+
+        Returns
+        -------
+        KNeighborsRegressor
+            The model itself.
+        """
+        self.y_: Any = self._keep(read_rows(self, X, y, targets="numbers")).y
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_targets)
+        """
+        distance, index = self._nearest(X, self.n_neighbors)
+        voices = self._voices(distance)
+        shares = voices / voices.sum(axis=1, keepdims=True)
+        return np.einsum("qk,qk...->q...", shares, self.y_[index])

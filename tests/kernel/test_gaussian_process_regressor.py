@@ -1,0 +1,113 @@
+"""Gaussian process regression: the posterior, the evidence, what it says when in trouble."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import LinAlgWarning
+from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
+
+import panlearn
+from panlearn.kernel import GaussianProcessRegressor
+from panlearn.kernel.kernels import RBF, Constant, Linear, Matern, White
+
+
+def _data(rng, n=40, d=2):
+    X = rng.uniform(-2, 2, (n, d))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def test_posterior_is_that_of_the_joint_gaussian(rng):
+    X, y = _data(rng, 12)
+    new, kernel, noise = rng.uniform(-2, 2, (5, 2)), 2 * RBF([1.0, 0.5]), rng.uniform(0.1, 0.2, 12)
+    model = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(X, y)
+    K, cross = kernel(X) + np.diag(noise), kernel(new, X)
+    mean, covariance = model.predict(new, return_cov=True)
+    assert_allclose(mean, cross @ np.linalg.solve(K, y), rtol=1e-9)
+    expected = kernel(new) - cross @ np.linalg.solve(K, cross.T)
+    assert_allclose(covariance, expected, atol=1e-10)
+    _, std = model.predict(new, return_std=True)
+    assert_allclose(std, np.sqrt(np.diag(expected)), rtol=1e-8)
+    value = multivariate_normal(np.zeros(12), K).logpdf(y)
+    assert model.log_marginal_likelihood() == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "kernel", [2 * RBF([1.0, 0.5]) + White(0.1), Matern(nu=2.5) * Linear() + 1]
+)
+def test_the_gradient_of_the_evidence_is_that_of_finite_differences(rng, kernel):
+    X, y = _data(rng)
+    Y = np.c_[y, y**2]
+    model = GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None).fit(X, Y)
+    theta, step = kernel.theta, 1e-6
+    _, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
+    numeric = [
+        (model.log_marginal_likelihood(theta + e) - model.log_marginal_likelihood(theta - e)) / 2e-6
+        for e in step * np.eye(len(theta))
+    ]
+    assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-4)
+
+
+def test_the_optimum_has_no_slope_and_restarts_find_no_worse(rng):
+    X, y = _data(rng)
+    kernel = Constant(1.0) * RBF([1.0, 1.0]) + White(0.1)
+    with pytest.warns(ConvergenceWarning, match=r"RBF.length_scale\[1\].*upper bound"):
+        model = GaussianProcessRegressor(kernel).fit(X, y)
+    _, slope = model.log_marginal_likelihood(eval_gradient=True)
+    assert_allclose(slope[[0, 1, 3]], 0, atol=1e-2)
+    with pytest.warns(ConvergenceWarning):
+        more = GaussianProcessRegressor(kernel, n_restarts_optimizer=3, random_state=0).fit(X, y)
+    assert more.log_marginal_likelihood() >= model.log_marginal_likelihood() - 1e-6
+
+
+def test_targets_share_the_kernel_and_keep_their_scales(rng):
+    X, y = _data(rng)
+    kernel = RBF() + White(0.1)
+    both = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True).fit(
+        X, np.c_[y, 100 * y + 7]
+    )
+    one = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True).fit(X, y)
+    (mean, std), (alone, spread) = both.predict(X, True), one.predict(X, True)
+    assert_allclose(mean, np.c_[alone, 100 * alone + 7], rtol=1e-8)
+    assert_allclose(std, np.c_[spread, 100 * spread], rtol=1e-8)
+    _, covariance = both.predict(X[:3], return_cov=True)
+    assert covariance.shape == (3, 3, 2)
+    assert both.sample_y(X[:3], 5, random_state=0).shape == (3, 2, 5)
+
+
+def test_draws_have_the_posterior_moments(rng):
+    X, y = _data(rng, 10)
+    model = GaussianProcessRegressor(RBF(), alpha=0.1, optimizer=None).fit(X, y)
+    new = rng.uniform(-2, 2, (3, 2))
+    draws = model.sample_y(new, 20_000, random_state=0)
+    mean, covariance = model.predict(new, return_cov=True)
+    # four standard errors of 20,000 draws
+    assert_allclose(draws.mean(axis=1), mean, atol=4 * np.sqrt(covariance.diagonal().max() / 2e4))
+    assert_allclose(np.cov(draws), covariance, atol=4 * covariance.max() * np.sqrt(2 / 2e4))
+    assert_allclose(draws, model.sample_y(new, 20_000, random_state=0))
+
+
+def test_jitter_is_reported(rng):
+    X = np.repeat(rng.normal(size=(5, 2)), 4, axis=0)
+    with pytest.warns(LinAlgWarning, match="to the diagonal"):
+        model = GaussianProcessRegressor(RBF(), alpha=0.0, optimizer=None).fit(X, X[:, 0])
+    assert 0 < model.jitter_ < 1e-8
+    assert_allclose(model.predict(X), X[:, 0], atol=1e-6)
+    clean = GaussianProcessRegressor(RBF(), alpha=0.1, optimizer=None).fit(X, X[:, 0])
+    assert clean.jitter_ == 0
+
+
+def test_what_cannot_be_is_refused(rng, tmp_path):
+    X, y = _data(rng, 10)
+    for alpha in ([0.1, 0.2], [[0.1]] * 10, [-1.0] * 10):
+        with pytest.raises(ValueError, match="alpha"):
+            GaussianProcessRegressor(alpha=alpha).fit(X, y)
+    with pytest.raises(ValueError, match="not positive definite"):
+        GaussianProcessRegressor(lambda x, z: -abs(x[0] - z[0])).fit(X, y)
+    model = GaussianProcessRegressor(RBF() + White(), normalize_y=True, optimizer=None).fit(X, y)
+    with pytest.raises(ValueError, match="not both"):
+        model.predict(X, return_std=True, return_cov=True)
+    panlearn.save(model, tmp_path / "model")
+    loaded = panlearn.load(tmp_path / "model")
+    for a, b in zip(loaded.predict(X, True), model.predict(X, True), strict=True):
+        assert_allclose(a, b, rtol=0)

@@ -1,0 +1,75 @@
+"""Kernel methods against scikit-learn's."""
+
+import numpy as np
+import pytest
+import sklearn.gaussian_process as peer_gp
+import sklearn.kernel_ridge as peer
+from sklearn.datasets import load_diabetes
+from sklearn.gaussian_process import kernels as peer_kernels
+from sklearn.preprocessing import StandardScaler
+
+from panlearn.kernel import GaussianProcessRegressor, KernelRidge
+from panlearn.kernel.kernels import RBF, Constant, Matern, White
+
+
+def simulated(n, d, targets):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(X @ rng.normal(size=(d, targets))) + 0.1 * rng.normal(size=(n, targets))
+
+
+DIABETES = load_diabetes(return_X_y=True)
+DATA = {
+    "diabetes": (StandardScaler().fit_transform(DIABETES[0]), DIABETES[1]),
+    "two targets": simulated(120, 4, 2),
+    "wide": simulated(20, 40, 1),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian", "cosine"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kernel_ridge(name, kernel, weighted):
+    X, y = DATA[name]
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
+    ours = KernelRidge(0.7, kernel=kernel).fit(X, y, weight)
+    theirs = peer.KernelRidge(alpha=0.7, kernel=kernel).fit(X, y, weight)
+    for a, b in [(ours.dual_coef_, theirs.dual_coef_), (ours.predict(X), theirs.predict(X))]:
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * np.abs(b).max())
+
+
+GP_KERNELS = {
+    "rbf": (
+        1.0 * RBF(1.0) + White(0.1),
+        1.0 * peer_kernels.RBF(1.0) + peer_kernels.WhiteKernel(0.1),
+    ),
+    "matern": (
+        Constant(2.0) * Matern([1.0, 1.0], nu=2.5) + White(0.1),
+        2.0 * peer_kernels.Matern([1.0, 1.0], nu=2.5) + peer_kernels.WhiteKernel(0.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GP_KERNELS)
+@pytest.mark.parametrize("targets", [1, 2])
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_gaussian_process_regressor(name, targets, normalize_y):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, (50, 2))
+    Y = np.sin(X @ rng.normal(size=(2, targets))) + 0.1 * rng.normal(size=(50, targets))
+    y, (ours, theirs) = (Y if targets > 1 else Y[:, 0]), GP_KERNELS[name]
+    a = GaussianProcessRegressor(ours, normalize_y=normalize_y).fit(X, y)
+    b = peer_gp.GaussianProcessRegressor(theirs, normalize_y=normalize_y).fit(X, y)
+    # both stop where L-BFGS-B sees no gain: the value agrees to more digits than the parameters
+    value = b.log_marginal_likelihood_value_
+    assert a.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
+    same = GaussianProcessRegressor(
+        ours.with_theta(b.kernel_.theta), normalize_y=normalize_y, optimizer=None
+    ).fit(X, y)
+    assert same.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-9)
+    new = rng.uniform(-3, 3, (20, 2))
+    for wish in ({"return_std": True}, {"return_cov": True}):
+        for one, other in zip(same.predict(new, **wish), b.predict(new, **wish), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+    adapted = GaussianProcessRegressor(theirs, normalize_y=normalize_y).fit(X, y)
+    assert adapted.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)

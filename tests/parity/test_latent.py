@@ -1,0 +1,35 @@
+"""Components, clusters and mixtures against scikit-learn."""
+
+import numpy as np
+import pytest
+import sklearn.decomposition as peer
+from sklearn.datasets import load_digits, load_iris, load_wine
+
+from panlearn.latent import PCA
+
+DATA = {
+    "iris": load_iris().data,
+    "wine": load_wine().data,
+    "digits": load_digits().data[:, 2:6] + load_digits().data[:, 10:14],
+}
+every = pytest.mark.parametrize("name", DATA)
+
+
+@every
+@pytest.mark.parametrize("k", [None, 2, 0.9])
+@pytest.mark.parametrize("whiten", [False, True])
+def test_pca(name, k, whiten):
+    X = DATA[name]
+    ours = PCA(k, whiten=whiten).fit(X)
+    theirs = peer.PCA(k, whiten=whiten, svd_solver="full").fit(X)
+    assert ours.n_components_ == theirs.n_components_
+    signs = np.sign(np.sum(ours.components_ * theirs.components_, axis=1))
+    np.testing.assert_allclose(ours.components_, signs[:, None] * theirs.components_, atol=1e-7)
+    np.testing.assert_allclose(ours.transform(X), signs * theirs.transform(X), rtol=1e-6, atol=1e-5)
+    for attribute in ("explained_variance_", "explained_variance_ratio_", "singular_values_"):
+        np.testing.assert_allclose(getattr(ours, attribute), getattr(theirs, attribute), rtol=1e-7)
+    assert ours.noise_variance_ == pytest.approx(theirs.noise_variance_, rel=1e-9, abs=1e-12)
+    if whiten:
+        return  # the peer's covariance then has its variances squared
+    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-6)
+    np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), rtol=1e-7, atol=1e-7)
