@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
@@ -23,6 +23,7 @@ MaxFeatures = (
     | Positive[int]
     | Annotated[float, Bounds(0, 1, closed_high=True)]
 )
+TreeCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
 
 class RowsPredictor(Estimator):
@@ -31,7 +32,8 @@ class RowsPredictor(Estimator):
     def _rows(self, X: Any) -> np.ndarray:
         """Check new rows."""
         self._require_fitted()
-        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
+        missing: Any = "allow-nan" if get_tags(self).input_tags.allow_nan else True
+        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=missing)
         return np.ascontiguousarray(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -106,6 +108,8 @@ def read_training(
     X, y = rows.X, column_or_1d(rows.y, warn=True)
     if np.isinf(X).any():
         raise ValueError("X contains infinity; a missing value is NaN")
+    if not get_tags(estimator).input_tags.allow_nan:
+        assert_all_finite(X, input_name="X")
     if np.isnan(X).all():
         raise ValueError("X holds nothing but NaN, so there is nothing to learn from")
     if rows.weight is None:

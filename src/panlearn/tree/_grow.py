@@ -210,7 +210,8 @@ def best_split(
                 continue
             if count < limits.min_samples_leaf or n - count < limits.min_samples_leaf:
                 continue
-            if min(left_weight, weight - left_weight) < limits.min_weight_leaf:
+            lightest = min(left_weight, weight - left_weight)
+            if lightest <= 0 or lightest < limits.min_weight_leaf:
                 continue
             score = score_of(left_total, left_weight, criterion) + score_of(
                 right_total, weight - left_weight, criterion
@@ -239,7 +240,10 @@ def summary(
         sums[code[r]] += value[r]
         weight += row_weight[r]
     if criterion == GINI:
-        return weight, max(0.0, 1 - total(sums, criterion) / (weight * weight))
+        gini = 1.0
+        for s in sums:
+            gini -= (s / weight) ** 2  # not the sum over weight squared, which may underflow
+        return weight, max(0.0, gini)
     if criterion == ENTROPY:
         entropy = 0.0
         for s in sums:
