@@ -2,14 +2,20 @@
 
 import numpy as np
 import sklearn.decomposition as peer
+from sklearn import cluster
 
 from benchmarks.harness import Workload
-from panlearn.latent import PCA
+from panlearn.latent import PCA, KMeans
 
 
 def low_rank(n, d):
     rng = np.random.default_rng(0)
     return rng.normal(size=(n, 20)) @ rng.normal(size=(20, d)) + 0.1 * rng.normal(size=(n, d))
+
+
+def blobs(n, d, k):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(k, d))[rng.integers(k, size=n)] + rng.normal(size=(n, d))
 
 
 def workloads():
@@ -22,4 +28,16 @@ def workloads():
             "scikit-learn": lambda X: peer.PCA(20, svd_solver="covariance_eigh").fit(X),
         },
         lambda X, m: {"explained": float(m.explained_variance_ratio_.sum())},
+    )
+    yield Workload(
+        "KMeans 2e5 x 32, 50 clusters, 30 iterations from one start",
+        "latent.KMeans",
+        lambda: blobs(200_000, 32, 50),
+        {
+            "panlearn": lambda X: KMeans(50, init=X[:50], max_iter=30, tol=0).fit(X),
+            "scikit-learn": lambda X: cluster.KMeans(
+                50, init=X[:50], n_init=1, max_iter=30, tol=0
+            ).fit(X),
+        },
+        lambda X, m: {"inertia": float(m.inertia_)},
     )

@@ -92,11 +92,13 @@ class Library:
 
     @staticmethod
     def learned(model):
-        """The public attributes that fit set, without the record of the iterations."""
+        """The public attributes that fit set, without what grows with iterations or rows."""
         return {
             name: value
             for name, value in vars(model).items()
-            if name.endswith("_") and not name.startswith("_") and name != "history_"
+            if name.endswith("_")
+            and not name.startswith("_")
+            and name not in ("history_", "labels_")
         }
 
     @classmethod

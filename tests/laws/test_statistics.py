@@ -20,9 +20,12 @@ import panlearn
 from panlearn.bayes._class_statistics import ClassRoots, ClassStatistic, ClassSums, ClassVariances
 from panlearn.bayes.categorical_nb import CategoryCounts
 from panlearn.core.statistics import Counts, LabelCounts, Moments, RootMoments, Statistic, Sums
+from panlearn.latent._lloyd import Farthest
+from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 
 D = 3
+CENTRES = np.array([[0.0, 0.0, 0.0], [1e8, 1e8, 1e8]])
 COEF = np.arange(12.0).reshape(4, D) * 1e-9  # scores of order one at an offset of 1e8
 
 
@@ -45,6 +48,8 @@ OF = {
     "Moments": lambda rows, weight: Moments.of(rows, weight=weight),
     "RootMoments": lambda rows, weight: RootMoments.of(rows[:, :1], rows[:, 1:], weight=weight),
     "Columns": lambda rows, weight: Columns.of(rows, weight),
+    "Farthest": lambda rows, weight: Farthest.of(rows, weight, CENTRES, np.zeros(D), size=4),
+    "RowSample": lambda rows, weight: RowSample.of(rows, weight, size=5),
     "Loss": lambda rows, weight: Loss.of(rows, _codes(rows), weight, COEF, np.zeros(4)),
     "LossAndCurvature": lambda rows, weight: LossAndCurvature.of(
         rows, _codes(rows), weight, COEF, np.zeros(4), np.zeros(D), np.ones(D), 1
@@ -62,6 +67,8 @@ ZERO = {
     "Moments": lambda: Moments.zero(D),
     "RootMoments": lambda: RootMoments.zero(D),
     "Columns": lambda: Columns(0.0, np.zeros(D), np.zeros(D)),
+    "Farthest": lambda: Farthest(np.zeros(0), np.zeros((0, D)), 4),
+    "RowSample": lambda: RowSample(np.zeros(0, np.uint64), np.zeros((0, D)), np.zeros(0), 5),
     "Loss": lambda: Loss(0.0, np.zeros((4, D + 1))),
     "LossAndCurvature": lambda: LossAndCurvature(
         0.0, np.zeros((4, D + 1)), np.zeros((4 * D + 4,) * 2), np.zeros(D + 1)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import sklearn.decomposition as peer
+from sklearn import cluster
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from panlearn.latent import PCA
+from panlearn.latent import PCA, KMeans
 
 DATA = {
     "iris": load_iris().data,
@@ -33,3 +34,18 @@ def test_pca(name, k, whiten):
         return  # the peer's covariance then has its variances squared
     np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-6)
     np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), rtol=1e-7, atol=1e-7)
+
+
+@every
+@pytest.mark.parametrize("k", [3, 8])
+def test_k_means_from_the_same_start(name, k):
+    X = DATA[name] + 1e-4 * np.random.default_rng(1).normal(size=DATA[name].shape)  # no ties
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    init = X[np.random.default_rng(k).choice(len(X), k, replace=False)]
+    ours = KMeans(k, init=init, tol=0).fit(X, sample_weight=weight)
+    theirs = cluster.KMeans(k, init=init, n_init=1, tol=0).fit(X, sample_weight=weight)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=1e-9)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_)
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-6)
+    assert ours.score(X, None, weight) == pytest.approx(theirs.score(X, None, weight))

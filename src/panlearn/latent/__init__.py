@@ -1,8 +1,10 @@
 """Latent variables: components, clusters and mixtures.
 
-Reading order: `pca` stands on `_spectrum`.
+Reading order: `pca` stands on `_spectrum`; `kmeans` on `_lloyd`, which assigns rows to centres,
+and `_starts`, which draws first centres from rows in any order.
 """
 
+from panlearn.latent.kmeans import KMeans
 from panlearn.latent.pca import PCA
 
-__all__ = ["PCA"]
+__all__ = ["PCA", "KMeans"]

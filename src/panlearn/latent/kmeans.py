@@ -1,0 +1,335 @@
+"""Clusters around their means."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.progress import Iterations, Iterative
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.validation import FLOATS, read_rows
+from panlearn.latent._lloyd import Assigned, Farthest, assign
+from panlearn.latent._starts import RowSample, Starts, best_of, k_means_plus_plus, sample_rows
+
+
+@dataclass(eq=False, repr=False)
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Iterative, Estimator):
+    r"""Clusters around centres, each row with the nearest.
+
+    .. math::
+        \min_{\mu_1, \dots, \mu_k} \; \sum_i s_i \min_j \|x_i - \mu_j\|_2^2
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number k of clusters.
+    init : {"k-means++", "random"} or array-like, default="k-means++"
+        The first centres: rows far from one another, any rows, or these, of shape (n_clusters,
+        n_features).
+    n_init : int or "auto", default="auto"
+        How many starts to try; the lowest inertia wins. "auto" is 10 for "random", else 1.
+    max_iter : int, default=300
+        The most iterations of one start.
+    tol : float, default=1e-4
+        The loop ends when the squared movement of all centres, relative to the mean variance of a
+        feature, does not exceed it. At 0 it ends when nothing changes.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the starts.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The means of the clusters.
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each training row; absent if the rows were a stream or a Dask collection.
+    inertia_ : float
+        The objective at the centres.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        The weight of the rows in each cluster, from which `partial_fit` goes on.
+    n_iter_ : int
+        Iterations of the start that won.
+    converged_ : bool
+        Whether it converged.
+    history_ : dict
+        ``inertia`` before and ``change`` of each iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    Lloyd's iterations: each row goes to its nearest centre, found through one matrix product a
+    chunk of rows, and each centre to the mean of its rows; :math:`O(n k d)` an iteration, one walk
+    over the rows wherever they are. A centre without rows moves to the row farthest from its own
+    centre. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash of
+    their values, so that the order and the source of the rows change nothing; k-means++ takes the
+    best of a few candidates a step. The answer is the same for any number of threads.
+
+    `partial_fit` moves each centre towards the mean of its new rows by their share in the weight it
+    has seen; the first call starts from its own rows.
+
+    References
+    ----------
+    S. P. Lloyd (1982). Least squares quantization in PCM. IEEE Transactions on Information Theory
+    28(2). doi:10.1109/TIT.1982.1056489
+
+    D. Arthur and S. Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA.
+
+    D. Sculley (2010). Web-scale k-means clustering. WWW. doi:10.1145/1772690.1772862
+
+    Examples
+    --------
+    >>> from panlearn.latent import KMeans
+    >>> model = KMeans(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0]])
+    >>> sorted(model.cluster_centers_.ravel().tolist()), model.inertia_
+    ([0.5, 9.5], 1.0)
+    """
+
+    n_clusters: Positive[int] = 8
+    _: KW_ONLY
+    init: Literal["k-means++", "random"] | np.ndarray = "k-means++"
+    n_init: Literal["auto"] | Starts = "auto"
+    max_iter: Positive[int] = 300
+    tol: NonNegative[float] = 1e-4
+    random_state: RandomState = None
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features). A stream is walked several times.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        KMeans
+            The model itself.
+        """
+        rows = read_rows(self, X, None, sample_weight, repeatable=True)
+        sample, starts = self._starts(rows)
+        origin, spread = sample.mean, float(sample.variance.mean())
+
+        def run(estimator: Any, start: np.ndarray) -> tuple[np.ndarray, Assigned]:
+            return _lloyd(estimator, rows, start, origin, spread)
+
+        centres, final = best_of(self, starts, run, lambda result: -result[1].inertia)
+        return self._learned(rows, centres, final.count, final.inertia, origin)
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Move the centres towards the means of new rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; the first rows must be at least `n_clusters`.
+
+        Returns
+        -------
+        KMeans
+            The model itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        rows = read_rows(self, X, None, sample_weight, reset=first, repeatable=first)
+        if first:
+            centres, seen = self._starts(rows)[1][0], np.zeros(self.n_clusters)
+        else:
+            centres, seen = self.cluster_centers_.astype(float), self.cluster_weights_
+        origin = centres.mean(axis=0)
+        new = map_reduce(lambda X, y, w: Assigned.of(X, w, centres, origin), rows)
+        total = seen + new.count
+        pull = new.total - new.count[:, None] * (centres - origin)
+        centres = centres + pull / np.where(total > 0, total, 1)[:, None]
+        self.n_iter_, self.converged_ = 1, True
+        self.history_: dict[str, list[float]] = {}
+        return self._learned(rows, centres, total, new.inertia, origin)
+
+    def _starts(self, rows: Rows) -> tuple[RowSample, list[np.ndarray]]:
+        """A sample of the rows, and the centres of each start."""
+        k, rng = self.n_clusters, generator(self.random_state)
+        if isinstance(rows, ArrayRows) and rows.X.shape[0] < k:
+            raise ValueError(
+                f"n_samples={rows.X.shape[0]} should be >= n_clusters={k}; ask for fewer clusters"
+            )
+        if isinstance(rows, ArrayRows):
+            rows.reject_non_finite()
+        sample = sample_rows(rows, rng, size=max(10_000, 100 * k))
+        if len(sample.key) < k:
+            warnings.warn(
+                f"X has {len(sample.key)} distinct rows, fewer than n_clusters={k}; some centres "
+                "are the same",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if not isinstance(self.init, str):
+            try:
+                init = np.array(self.init, dtype=float)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"init must hold numbers: {error}") from error
+            if init.shape != (k, rows.n_features) or not np.isfinite(init).all():
+                raise ValueError(
+                    f"init must hold finite centres of shape ({k}, {rows.n_features}); got "
+                    f"{init.shape}"
+                )
+            return sample, [init]
+        n_init = self.n_init
+        if n_init == "auto":
+            n_init = 10 if self.init == "random" else 1
+        trials = None if self.init == "k-means++" else 0
+        points, weight = sample.rows - sample.mean, sample.weight_of
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(np.vdot(points, points)):
+                raise ValueError("the squares of X overflow: rescale its columns")
+        return sample, [sample.rows[_choose(points, weight, k, rng, trials)] for _ in range(n_init)]
+
+    def _learned(
+        self, rows: Rows, centres: np.ndarray, count: np.ndarray, inertia: float, origin: np.ndarray
+    ) -> Self:
+        self.cluster_centers_ = centres.astype(rows.dtype, copy=False)
+        self.cluster_weights_ = count
+        self.inertia_ = float(inertia)
+        if isinstance(rows, ArrayRows):
+            self.labels_ = assign(rows.X, None, self.cluster_centers_.astype(float), origin)[0]
+        elif hasattr(self, "labels_"):
+            del self.labels_
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the nearest centre of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._nearest(X)[0]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give the distances of each row from the centres.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+        """
+        X = self._check(X)
+        return euclidean_distances(X, self.cluster_centers_).astype(X.dtype, copy=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give minus the objective on rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the sum.
+
+        Returns
+        -------
+        float
+        """
+        return -self._nearest(X, sample_weight)[1]
+
+    def _check(self, X: Any) -> Any:
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        if sparse.issparse(X) and not X.has_canonical_format:  # scikit-learn's norms need it
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+
+    def _nearest(self, X: Any, weight: Any = None) -> tuple[np.ndarray, float]:
+        X = self._check(X)
+        if weight is not None:
+            weight = _check_sample_weight(weight, X, dtype=float)
+        centres = self.cluster_centers_.astype(float)
+        return assign(X, weight, centres, centres.mean(axis=0))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _choose(
+    points: np.ndarray, weight: np.ndarray, k: int, rng: np.random.Generator, trials: int | None
+) -> np.ndarray:
+    """Indices of the first centres; no trials mean rows drawn by their weight alone."""
+    if trials is None:
+        return k_means_plus_plus(points, weight, k, rng)
+    if (n := len(points)) <= k:
+        return np.arange(k) % n
+    return rng.choice(n, size=k, replace=False, p=weight / weight.sum())
+
+
+def _lloyd(
+    estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray, spread: float
+) -> tuple[np.ndarray, Assigned]:
+    """Alternate assignment and means; returns the centres and what is assigned to them."""
+
+    def assigned(at: np.ndarray) -> Assigned:
+        return map_reduce(lambda X, y, weight: Assigned.of(X, weight, at, origin), rows)
+
+    with Iterations(estimator, max_iter=estimator.max_iter, tol=estimator.tol, rows=rows) as loop:
+        for _ in loop:
+            now = assigned(centres)
+            count = now.count[:, None]
+            means = np.where(count > 0, now.total / np.where(count > 0, count, 1) + origin, centres)
+            if (empty := np.flatnonzero(now.count == 0)).size:
+                means = _reseeded(rows, means, empty, centres, origin)
+            moved = float(((means - centres) ** 2).sum())
+            centres = means
+            loop.record(
+                inertia=now.inertia,
+                change=moved / spread if spread > 0 else moved,
+                attributes=functools.partial(dict, cluster_centers_=centres),
+            )
+    return centres, assigned(centres)
+
+
+def _reseeded(
+    rows: Rows, means: np.ndarray, empty: np.ndarray, centres: np.ndarray, origin: np.ndarray
+) -> np.ndarray:
+    """Move the centres without rows to the rows farthest from theirs, as far as there are any."""
+    far = map_reduce(
+        lambda X, y, weight: Farthest.of(X, weight, centres, origin, size=len(empty)), rows
+    )
+    usable = far.rows[far.distance > 0]
+    means[empty[: len(usable)]] = usable
+    return means

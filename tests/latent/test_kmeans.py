@@ -1,0 +1,110 @@
+"""KMeans: Lloyd's steps, its starts, its re-seeding."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from panlearn.latent import KMeans
+from panlearn.latent._lloyd import Assigned, assign
+from panlearn.latent._starts import RowSample, k_means_plus_plus
+
+
+@pytest.fixture(name="X")
+def blobs(rng):
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    return np.repeat(centres, 50, axis=0) + rng.normal(size=(150, 2))
+
+
+def nearest(X, centres):
+    """The assignment by the definition."""
+    distance = ((X[:, None] - centres[None]) ** 2).sum(axis=2)
+    return distance.argmin(axis=1), distance.min(axis=1)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, np.float32])
+def test_the_kernel_assigns_by_the_definition(rng, kind, offset):
+    X = np.round(rng.normal(size=(700, 5)), 2) + offset
+    X = X.astype(np.float32).astype(float) if kind is np.float32 else X
+    weight = rng.random(700)
+    centres = X[:9] + 0.01
+    labels, distance = nearest(X, centres)
+    found, inertia = assign(kind(X), weight, centres, centres.mean(axis=0))
+    np.testing.assert_array_equal(found, labels)
+    assert inertia == pytest.approx(weight @ distance, rel=1e-8)
+    seen = Assigned.of(kind(X), weight, centres, np.zeros(5))
+    for j in range(9):
+        assert seen.count[j] == pytest.approx(weight[labels == j].sum())
+        np.testing.assert_allclose(seen.total[j], weight[labels == j] @ X[labels == j])
+
+
+def test_the_objective_falls_and_ends_at_means(X, rng):
+    model = KMeans(5, init="random", n_init=1, tol=0, random_state=1).fit(X)
+    assert (np.diff(model.history_["inertia"]) <= 1e-9).all()
+    assert model.converged_
+    labels, distance = nearest(X, model.cluster_centers_)
+    np.testing.assert_array_equal(model.labels_, labels)
+    assert model.inertia_ == pytest.approx(distance.sum())
+    for j in range(5):
+        np.testing.assert_allclose(model.cluster_centers_[j], X[labels == j].mean(axis=0))
+    assert model.score(X) == pytest.approx(-model.inertia_)
+    np.testing.assert_allclose(model.transform(X).min(axis=1) ** 2, distance, atol=1e-9)
+
+
+def test_separate_clusters_are_found_and_more_starts_are_no_worse(X):
+    model = KMeans(3, random_state=0).fit(X)
+    assert sorted(np.bincount(model.labels_)) == [50, 50, 50]
+    one = KMeans(6, init="random", n_init=1, random_state=3).fit(X)
+    assert KMeans(6, init="random", n_init=8, random_state=3).fit(X).inertia_ <= one.inertia_
+
+
+def test_an_empty_cluster_goes_to_the_farthest_row(X):
+    init = np.array([[0.0, 0.0], [10.0, 0.0], [500.0, 500.0]])
+    model = KMeans(3, init=init).fit(X)
+    assert sorted(np.bincount(model.labels_)) == [50, 50, 50]
+
+
+def test_fewer_distinct_rows_than_clusters(rng):
+    X = np.repeat(rng.normal(size=(3, 2)), 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="3 distinct rows"):
+        model = KMeans(5, random_state=0).fit(X)
+    assert model.inertia_ == pytest.approx(0, abs=1e-12)
+    with pytest.raises(ValueError, match="n_samples=2"):
+        KMeans(5).fit(X[:2])
+
+
+def test_partial_fit_is_the_running_mean(X, rng):
+    model = KMeans(3, random_state=0).partial_fit(X)
+    seen, means = model.cluster_weights_.copy(), model.cluster_centers_.copy()
+    for row in rng.normal(size=(20, 2)) * 5:
+        j = nearest(row[None], means)[0][0]
+        seen[j] += 1
+        means[j] += (row - means[j]) / seen[j]
+        model.partial_fit(row[None])
+    np.testing.assert_allclose(model.cluster_centers_, means)
+    np.testing.assert_allclose(model.cluster_weights_, seen)
+
+
+def test_the_start_spreads_and_never_takes_a_row_twice(rng):
+    X = rng.normal(size=(40, 2))
+    for seed in range(20):
+        chosen = k_means_plus_plus(X, np.ones(40), 40, np.random.default_rng(seed))
+        assert sorted(chosen) == list(range(40))
+
+
+def test_first_draws_go_by_the_squared_distance():
+    X, weight = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 1e-12, 1e-12])
+    generators = (np.random.default_rng(seed) for seed in range(2000))
+    second = [k_means_plus_plus(X, weight, 2, g, trials=1)[1] for g in generators]
+    # given the first row the chances are 1 : 9; four standard errors of the frequency
+    assert np.mean(np.array(second) == 2) == pytest.approx(0.9, abs=4 * (0.09 / 2000) ** 0.5)
+
+
+def test_the_sample_is_of_distinct_rows_with_their_weights(rng):
+    X = np.repeat(rng.normal(size=(50, 3)), 4, axis=0)
+    sample = RowSample.of(X, None, salt=7, size=20)
+    assert len(sample.rows) == 20
+    np.testing.assert_array_equal(sample.weight_of, 4.0)
+    other = RowSample.of(X.astype(np.float32), None, salt=7, size=20)
+    np.testing.assert_allclose(other.rows, sample.rows, rtol=1e-6)
