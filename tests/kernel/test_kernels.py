@@ -38,7 +38,7 @@ KERNELS = [
 ]
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=range(len(KERNELS)))
 def test_derivatives_are_those_of_finite_differences(kernel, rng):
     X, W = rng.normal(size=(12, 3)) + 5, rng.normal(size=(12, 12))
     W, theta, step = W + W.T, kernel.theta, 1e-6
@@ -52,7 +52,7 @@ def test_derivatives_are_those_of_finite_differences(kernel, rng):
     assert len(kernel.names) == len(theta) == len(kernel.bounds)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=range(len(KERNELS)))
 def test_the_matrix_is_symmetric_positive_and_has_the_diagonal(kernel, rng):
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(7, 3))
     K = kernel(X)
