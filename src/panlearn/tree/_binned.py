@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from panlearn.tree._grow import (
+    ENTROPY,
     EPSILON,
     TIE,
     Limits,
@@ -131,6 +132,8 @@ def grow_binned(
         if best_feature < 0:
             continue
         decrease = (best - base) / total_weight
+        if criterion == ENTROPY:
+            decrease /= np.log(2.0)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
 

@@ -59,6 +59,8 @@ class Forest(RowsPredictor):
     ) -> np.ndarray:
         """Grow the trees; return the mean of the values out of bag, NaN where there is none."""
         p: Any = self
+        if p.oob_score and not p.bootstrap:
+            raise ValueError("oob_score=True needs bootstrap=True: else no row is out of bag")
         n, d = X.shape
         unit, origin = scale
         limits = Limits(
@@ -100,8 +102,6 @@ class Forest(RowsPredictor):
         self.feature_importances_ = np.mean([t.importances() for t in self.trees_], axis=0)
         if self.feature_importances_.sum() > 0:
             self.feature_importances_ /= self.feature_importances_.sum()
-        if p.oob_score and not p.bootstrap:
-            raise ValueError("oob_score=True needs bootstrap=True: else no row is out of bag")
         with np.errstate(invalid="ignore"):
             return total / times[:, None]
 
