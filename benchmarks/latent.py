@@ -2,10 +2,10 @@
 
 import numpy as np
 import sklearn.decomposition as peer
-from sklearn import cluster
+from sklearn import cluster, mixture
 
 from benchmarks.harness import Workload
-from panlearn.latent import PCA, KMeans
+from panlearn.latent import PCA, GaussianMixture, KMeans
 
 
 def low_rank(n, d):
@@ -41,3 +41,25 @@ def workloads():
         },
         lambda X, m: {"inertia": float(m.inertia_)},
     )
+    yield Workload(
+        "GaussianMixture full 1e5 x 16, 10 components, 20 iterations from one start",
+        "latent.GaussianMixture",
+        lambda: blobs(100_000, 16, 10),
+        {
+            "panlearn": lambda X: GaussianMixture(10, **_start(X)).fit(X),
+            "scikit-learn": lambda X: mixture.GaussianMixture(10, **_start(X)).fit(X),
+        },
+        lambda X, m: {"log likelihood": float(m.score(X))},
+        bar=4.0,
+        repeats=2,
+    )
+
+
+def _start(X):
+    return {
+        "weights_init": np.full(10, 0.1),
+        "means_init": X[:10],
+        "precisions_init": np.stack([np.eye(X.shape[1])] * 10),
+        "max_iter": 20,
+        "tol": 0.0,
+    }

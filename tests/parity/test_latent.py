@@ -1,12 +1,16 @@
 """Components, clusters and mixtures against scikit-learn."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn.decomposition as peer
-from sklearn import cluster
+from sklearn import cluster, mixture
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
-from panlearn.latent import PCA, KMeans
+from panlearn.latent import PCA, GaussianMixture, KMeans
 
 DATA = {
     "iris": load_iris().data,
@@ -49,3 +53,33 @@ def test_k_means_from_the_same_start(name, k):
     assert ours.inertia_ == pytest.approx(theirs.inertia_)
     np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-6)
     assert ours.score(X, None, weight) == pytest.approx(theirs.score(X, None, weight))
+
+
+@every
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_gaussian_mixture_from_the_same_start(name, kind):
+    X = StandardScaler().fit_transform(DATA[name])
+    start = mixture.GaussianMixture(3, covariance_type=kind, random_state=0, max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start.fit(X)
+    same = {
+        "covariance_type": kind,
+        "weights_init": start.weights_,
+        "means_init": start.means_,
+        "precisions_init": start.precisions_,
+        "max_iter": 40,
+        "tol": 0.0,
+        "reg_covar": 1e-9,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ours = GaussianMixture(3, **same).fit(X)
+        theirs = mixture.GaussianMixture(3, **same).fit(X)
+    # the peer adds its floor of 1e-9 to the diagonal
+    np.testing.assert_allclose(ours.means_, theirs.means_, atol=1e-5)
+    np.testing.assert_allclose(ours.weights_, theirs.weights_, atol=1e-5)
+    np.testing.assert_allclose(ours.covariances_, theirs.covariances_, atol=1e-5)
+    assert ours.score(X) == pytest.approx(theirs.score(X), abs=1e-6)
+    assert ours.bic(X) == pytest.approx(theirs.bic(X), abs=1e-2)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))

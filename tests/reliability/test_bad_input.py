@@ -168,9 +168,16 @@ BAD_X = {
 }
 
 
+def says_missing(case):
+    """Whether the rows of a case are good where NaN is a missing entry."""
+    return "nan" in case or "NA" in case
+
+
 @pytest.mark.parametrize("case", BAD_X)
 def test_bad_rows_are_refused_by_name(any_class, library, case):
     X, y = library.problem(any_class)
+    if get_tags(any_class()).input_tags.allow_nan and says_missing(case):
+        pytest.skip("NaN is a missing entry")
     change, says = BAD_X[case]
     bad = change(X)
     if says.startswith("NaN") and "sparse" not in case:

@@ -36,6 +36,7 @@ def read_rows(
     reset: bool = True,
     accept_sparse: bool = True,
     repeatable: bool = False,
+    allow_nan: bool = False,
 ) -> Rows:
     """Validate training data of any kind and remember its features on the estimator.
 
@@ -54,6 +55,8 @@ def read_rows(
         Whether the method takes sparse X.
     repeatable : bool
         Whether the method walks the rows more than once, which a one-shot iterator forbids.
+    allow_nan : bool
+        Whether NaN in X is a missing entry, and no error.
 
     Returns
     -------
@@ -73,9 +76,9 @@ def read_rows(
                 "be walked once; give a list of batches, or panlearn.Batches(function that "
                 "returns a fresh iterator)"
             )
-        return _stream_rows(estimator, stream, targets, reset, accept_sparse)
+        return _stream_rows(estimator, stream, targets, reset, accept_sparse, allow_nan)
     if is_dask(X):
-        return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse)
+        return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse, allow_nan)
     reject_hidden(X=X, y=y, sample_weight=sample_weight)
     rest = dict(
         reset=reset,
@@ -136,7 +139,14 @@ def reject_hidden(**arrays: Any) -> None:
 
 
 def _check_block(
-    block: Block, *, n_features: int, names: Any, targets: Targets, accept_sparse: bool, who: str
+    block: Block,
+    *,
+    n_features: int,
+    names: Any,
+    targets: Targets,
+    accept_sparse: bool,
+    allow_nan: bool,
+    who: str,
 ) -> Block:
     """Validate a batch or a partition against what the first one looked like."""
     reject_hidden(X=block.X, y=block.y, sample_weight=block.weight)
@@ -148,6 +158,7 @@ def _check_block(
         accept_sparse="csr" if accept_sparse else False,
         dtype=FLOATS,
         ensure_min_samples=0,
+        ensure_all_finite="allow-nan" if allow_nan else True,
         input_name="X",
     )
     if X.shape[1] != n_features:
@@ -176,7 +187,12 @@ def _check_block(
 
 
 def _stream_rows(
-    estimator: Any, stream: Any, targets: Targets, reset: bool, accept_sparse: bool
+    estimator: Any,
+    stream: Any,
+    targets: Targets,
+    reset: bool,
+    accept_sparse: bool,
+    allow_nan: bool,
 ) -> StreamRows:
     rest: Iterator[Block] = iter(stream)
     first = next(rest, None)
@@ -189,13 +205,21 @@ def _stream_rows(
         names=getattr(estimator, "feature_names_in_", None),
         targets=targets,
         accept_sparse=accept_sparse,
+        allow_nan=allow_nan,
         who=type(estimator).__name__,
     )
     return StreamRows(stream, check(first), rest, check)
 
 
 def _dask_rows(
-    estimator: Any, X: Any, y: Any, weight: Any, targets: Targets, reset: bool, accept_sparse: bool
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Any,
+    targets: Targets,
+    reset: bool,
+    accept_sparse: bool,
+    allow_nan: bool,
 ) -> DaskRows:
     delayed = require("dask").delayed
     if targets != "none" and y is None:
@@ -209,6 +233,7 @@ def _dask_rows(
         names=getattr(estimator, "feature_names_in_", None),
         targets=targets,
         accept_sparse=accept_sparse,
+        allow_nan=allow_nan,
         who=type(estimator).__name__,
     )
     blocks = _partitions(X)

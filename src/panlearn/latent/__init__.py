@@ -1,10 +1,12 @@
 """Latent variables: components, clusters and mixtures.
 
 Reading order: `pca` stands on `_spectrum`; `kmeans` on `_lloyd`, which assigns rows to centres,
-and `_starts`, which draws first centres from rows in any order.
+and `_starts`, which draws first centres from rows in any order; `gaussian_mixture` on
+`_gaussians`, its two steps, and `_covariances`, the four kinds.
 """
 
+from panlearn.latent.gaussian_mixture import GaussianMixture
 from panlearn.latent.kmeans import KMeans
 from panlearn.latent.pca import PCA
 
-__all__ = ["PCA", "KMeans"]
+__all__ = ["PCA", "GaussianMixture", "KMeans"]

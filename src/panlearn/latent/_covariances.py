@@ -1,0 +1,188 @@
+r"""The four kinds of covariance of a Gaussian mixture, each with its maximisation.
+
+With the scatter :math:`S_j` of a component about its mean and its weight :math:`N_j`, each kind
+maximises the expected log-likelihood among the covariances of its form whose eigenvalues are at
+least a floor. That is a clip of the eigenvalues of the free solution, and because it is the exact
+maximum under the constraint, EM with the floor never lowers the likelihood; adding the floor to the
+diagonal would.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy import linalg
+
+Whitening = tuple[list[np.ndarray], np.ndarray]
+
+
+class Covariance(ABC):
+    """How the covariances of k components of d features are shared, kept and learned."""
+
+    @abstractmethod
+    def scatter(self, centred: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Σ w x xᵀ of centred rows, as much of it as this kind needs."""
+
+    @abstractmethod
+    def part(self, matrix: np.ndarray) -> np.ndarray:
+        """As much of a d × d matrix as `scatter` keeps."""
+
+    @abstractmethod
+    def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
+        """The covariances from the scatters about the means and the weights."""
+
+    @abstractmethod
+    def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        """The covariances as k matrices."""
+
+    @abstractmethod
+    def inverse(self, covariances: np.ndarray) -> np.ndarray:
+        """Precisions of covariances, or the other way round."""
+
+    @abstractmethod
+    def n_parameters(self, k: int, d: int) -> int:
+        """How many numbers are free."""
+
+    @abstractmethod
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        """The shape that covariances have."""
+
+    @abstractmethod
+    def whitening(
+        self, covariances: np.ndarray, k: int, d: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """What turns centred rows of each component white, and the logarithm of its determinant."""
+
+    def white(self, centred: np.ndarray, root: np.ndarray) -> np.ndarray:
+        """Rows of unit covariance: a product with a matrix, or column by column."""
+        return centred @ root if root.ndim == 2 else centred * root
+
+
+class Full(Covariance):
+    """Each component has its own matrix."""
+
+    def scatter(self, centred: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return (centred * weight[:, None]).T @ centred
+
+    def part(self, matrix: np.ndarray) -> np.ndarray:
+        return matrix
+
+    def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
+        return _clipped(scatter / count[:, None, None], floor)
+
+    def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return covariances
+
+    def inverse(self, covariances: np.ndarray) -> np.ndarray:
+        return np.linalg.inv(covariances)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return k * d * (d + 1) // 2
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (k, d, d)
+
+    def whitening(
+        self, covariances: np.ndarray, k: int, d: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        roots = [_inverse_root(c) for c in covariances]
+        return roots, np.array([np.log(np.diag(r)).sum() for r in roots])
+
+
+class Tied(Full):
+    """All components share one matrix."""
+
+    def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
+        return _clipped(scatter.sum(axis=0)[None] / count.sum(), floor)[0]
+
+    def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return np.broadcast_to(covariances, (k, d, d))
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return d * (d + 1) // 2
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (d, d)
+
+    def whitening(
+        self, covariances: np.ndarray, k: int, d: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        roots, log_det = super().whitening(covariances[None], 1, d)
+        return roots * k, np.repeat(log_det, k)
+
+
+class Diagonal(Covariance):
+    """Each component has a variance for each feature."""
+
+    def scatter(self, centred: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return weight @ (centred * centred)
+
+    def part(self, matrix: np.ndarray) -> np.ndarray:
+        return np.diagonal(matrix)
+
+    def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
+        return np.maximum(scatter / count[:, None], floor)
+
+    def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return covariances[:, :, None] * np.eye(d)
+
+    def inverse(self, covariances: np.ndarray) -> np.ndarray:
+        return 1 / covariances
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return k * d
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (k, d)
+
+    def whitening(
+        self, covariances: np.ndarray, k: int, d: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        return list(1 / np.sqrt(covariances)), -0.5 * np.log(covariances).sum(axis=1)
+
+
+class Spherical(Diagonal):
+    """Each component has one variance."""
+
+    def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
+        return np.maximum(scatter.mean(axis=1) / count, floor)
+
+    def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return covariances[:, None, None] * np.eye(d)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return k
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (k,)
+
+    def whitening(
+        self, covariances: np.ndarray, k: int, d: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        return super().whitening(np.repeat(covariances[:, None], d, axis=1), k, d)
+
+
+KINDS: dict[str, Covariance] = {
+    "full": Full(),
+    "tied": Tied(),
+    "diag": Diagonal(),
+    "spherical": Spherical(),
+}
+
+
+def _clipped(matrices: np.ndarray, floor: float) -> np.ndarray:
+    """Raise the eigenvalues of symmetric matrices to the floor."""
+    values, vectors = np.linalg.eigh(matrices)
+    # a value that is a rounding of the largest could turn out negative in a Cholesky factor
+    least = np.maximum(floor, 1e-14 * values[:, -1:])
+    if (values >= least).all():
+        return matrices
+    return (vectors * np.maximum(values, least)[:, None, :]) @ vectors.swapaxes(1, 2)
+
+
+def _inverse_root(covariance: np.ndarray) -> np.ndarray:
+    """R, upper triangular, with R Rᵀ the precision, so that rows times R are white."""
+    lower = linalg.cholesky(covariance, lower=True, check_finite=False)
+    eye = np.eye(len(covariance))
+    return linalg.solve_triangular(lower, eye, lower=True, check_finite=False).T

@@ -1,0 +1,191 @@
+r"""The expectation and the maximisation of a Gaussian mixture.
+
+The statistic of a block is taken about the means of the current parameters, so that it is a plain
+sum and yet loses no digits far from zero. A row with missing entries is marginalised exactly: its
+density is that of the entries it has, and what it adds to the scatter is the conditional mean of
+the others, with their conditional covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from panlearn.core.statistics import Sums
+from panlearn.latent._covariances import Covariance
+
+CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Mixture(NamedTuple):
+    """The parameters: weights (k,), means (k, d), covariances in the shape of their kind."""
+
+    kind: Covariance
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+
+
+@dataclass(frozen=True)
+class Expected(Sums):
+    """Expected weight, shift of the mean and scatter of each component, about its current mean."""
+
+    weight: float
+    log_likelihood: float
+    count: np.ndarray
+    shift: np.ndarray
+    scatter: np.ndarray
+
+
+def expect(at: Mixture, X: Any, labels: Any = None, weight: Any = None) -> Expected:
+    """Sum what the rows of a block are expected to add to each component."""
+    k, d = at.means.shape
+    count, shift = np.zeros(k), np.zeros((k, d))
+    scatter, total, log_likelihood = np.zeros((k, *at.kind.part(np.zeros((d, d))).shape)), 0.0, 0.0
+    for part, group in _groups(at, X):
+        w = np.ones(len(part)) if weight is None else weight[part].astype(float)
+        log_joint = group.log_joint()
+        if labels is not None:
+            known = labels[part] >= 0
+            other = np.arange(k)[:, None] != labels[part]
+            log_joint[known & other] = -np.inf
+        log_density, responsibilities = _normalised(log_joint)
+        log_likelihood += float(w @ log_density)
+        total += float(w.sum())
+        for j in range(k):
+            share = w * responsibilities[j]
+            centred, uncertain = group.filled(j)
+            count[j] += share.sum()
+            shift[j] += share @ centred
+            scatter[j] += at.kind.scatter(centred, share)
+            if uncertain is not None:
+                scatter[j] += share.sum() * at.kind.part(uncertain)
+    return Expected(total, log_likelihood, count, shift, scatter)
+
+
+def maximise(at: Mixture, seen: Expected, floor: float) -> Mixture:
+    """The parameters that maximise the expected log-likelihood, given those it was taken at."""
+    step = seen.shift / seen.count[:, None]
+    about = np.stack([at.kind.part(np.outer(s, s)) for s in step])
+    count = seen.count.reshape(-1, *[1] * (about.ndim - 1))
+    covariances = at.kind.maximise(seen.scatter - count * about, seen.count, floor)
+    return Mixture(at.kind, seen.count / seen.count.sum(), at.means + step, covariances)
+
+
+def log_densities(at: Mixture, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Log density of each row, and the probabilities (n, k) of its components."""
+    density = np.empty(X.shape[0])
+    probabilities = np.empty((X.shape[0], len(at.weights)))
+    for part, group in _groups(at, X):
+        density[part], responsibilities = _normalised(group.log_joint())
+        probabilities[part] = responsibilities.T
+    return density, probabilities
+
+
+def fill(at: Mixture, X: np.ndarray) -> np.ndarray:
+    """Missing entries replaced by their conditional means under the mixture."""
+    out = np.array(X, dtype=float)
+    for part, group in _groups(at, X):
+        _, responsibilities = _normalised(group.log_joint())
+        guess = sum(
+            responsibilities[j][:, None] * (group.filled(j)[0] + at.means[j])
+            for j in range(len(at.weights))
+        )
+        missing = np.isnan(out[part])
+        rows = out[part]
+        rows[missing] = np.asarray(guess)[missing]
+        out[part] = rows
+    return out
+
+
+def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log Σ_j exp of each column, and the columns as probabilities; log_joint is overwritten."""
+    top = log_joint.max(axis=0)
+    log_joint -= top
+    np.exp(log_joint, out=log_joint)
+    total = log_joint.sum(axis=0)
+    log_joint /= total
+    return top + np.log(total), log_joint
+
+
+def _groups(at: Mixture, X: Any) -> Any:
+    """Cut rows into chunks of one pattern of missing entries: (indices, chunk)."""
+    k, d = at.means.shape
+    roots, log_det = at.kind.whitening(at.covariances, k, d)
+    constant = np.log(at.weights) - 0.5 * d * LOG_2PI + log_det
+    matrices = None
+    step = max(CHUNK_BYTES // (8 * d), 64)
+    for start in range(0, X.shape[0], step):
+        rows = X[start : start + step]
+        rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
+        index = np.arange(start, start + len(rows))
+        if not np.isnan(np.vdot(rows, rows)):
+            yield index, _Complete(at, rows, roots, constant)
+            continue
+        holes = np.isnan(rows)
+        patterns, code = np.unique(holes, axis=0, return_inverse=True)
+        matrices = at.kind.matrices(at.covariances, k, d) if matrices is None else matrices
+        for p, pattern in enumerate(patterns):
+            chosen = np.flatnonzero(code.ravel() == p)
+            if pattern.any():
+                yield index[chosen], _Incomplete(at, rows[chosen], ~pattern, matrices)
+            else:
+                yield index[chosen], _Complete(at, rows[chosen], roots, constant)
+
+
+class _Complete:
+    """Rows with every entry."""
+
+    def __init__(
+        self, at: Mixture, rows: np.ndarray, roots: list[np.ndarray], constant: np.ndarray
+    ) -> None:
+        self.at, self.rows, self.roots, self.constant = at, rows, roots, constant
+
+    def log_joint(self) -> np.ndarray:
+        """Log π_j N(x | μ_j, Σ_j), components in rows."""
+        out = np.empty((len(self.constant), len(self.rows)))
+        for j, root in enumerate(self.roots):
+            white = self.at.kind.white(self.rows - self.at.means[j], root)
+            np.einsum("ij,ij->i", white, white, out=out[j])
+        out *= -0.5
+        out += self.constant[:, None]
+        return out
+
+    def filled(self, j: int) -> tuple[np.ndarray, None]:
+        """The rows less the mean; nothing is uncertain."""
+        return self.rows - self.at.means[j], None
+
+
+class _Incomplete:
+    """Rows that miss the same entries."""
+
+    def __init__(
+        self, at: Mixture, rows: np.ndarray, seen: np.ndarray, matrices: np.ndarray
+    ) -> None:
+        self.at, self.rows, self.seen, self.matrices = at, rows[:, seen], seen, matrices
+        self.roots = [linalg.cholesky(m[np.ix_(seen, seen)], lower=True) for m in matrices]
+
+    def log_joint(self) -> np.ndarray:
+        """Log π_j N(x_o | μ_jo, Σ_joo) of the entries that are there."""
+        out = np.empty((len(self.at.weights), len(self.rows)))
+        for j, root in enumerate(self.roots):
+            centred = self.rows - self.at.means[j, self.seen]
+            white = linalg.solve_triangular(root, centred.T, lower=True)
+            log_det = np.log(np.diag(root)).sum()
+            out[j] = -0.5 * ((white**2).sum(axis=0) + len(root) * LOG_2PI) - log_det
+        return out + np.log(self.at.weights)[:, None]
+
+    def filled(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """E[x | x_o] - μ_j and Cov[x | x_o]."""
+        o, m, matrix = self.seen, ~self.seen, self.matrices[j]
+        centred = np.zeros((len(self.rows), len(o)))
+        centred[:, o] = self.rows - self.at.means[j, o]
+        gain = linalg.cho_solve((self.roots[j], True), matrix[np.ix_(o, m)])
+        centred[:, m] = centred[:, o] @ gain
+        uncertain = np.zeros_like(matrix)
+        uncertain[np.ix_(m, m)] = matrix[np.ix_(m, m)] - matrix[np.ix_(m, o)] @ gain
+        return centred, uncertain

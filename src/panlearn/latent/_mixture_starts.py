@@ -1,0 +1,179 @@
+"""Where the EM of a Gaussian mixture starts, and starts again."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.sources import Rows
+from panlearn.latent._covariances import KINDS
+from panlearn.latent._gaussians import Expected, Mixture, log_densities, maximise
+from panlearn.latent._lloyd import Assigned, assign
+from panlearn.latent._starts import RowSample, k_means_plus_plus
+from panlearn.latent.kmeans import KMeans
+
+
+def starts(model: Any, rows: Rows, sample: RowSample, rng: np.random.Generator) -> list[Mixture]:
+    """The parameters of each start; what the user gave replaces what was found."""
+    k, d, kind = model.n_components, rows.n_features, KINDS[model.covariance_type]
+    with np.errstate(over="ignore", invalid="ignore"):
+        filled = np.where(np.isnan(sample.rows), sample.mean, sample.rows)
+        if not np.isfinite(np.vdot(filled - sample.mean, filled - sample.mean)):
+            raise ValueError(
+                "the squares of X overflow: rescale its columns, for example with "
+                "sklearn.preprocessing.StandardScaler"
+            )
+    weights = _given("weights_init", model.weights_init, (k,))
+    means = _given("means_init", model.means_init, (k, d))
+    precisions = _given("precisions_init", model.precisions_init, kind.shape(k, d))
+    if weights is not None and not ((weights > 0).all() and np.isclose(weights.sum(), 1)):
+        raise ValueError(f"weights_init must be positive and sum to 1; got {weights}")
+    labelled = _labelled_means(rows, k, d, sample) if model.use_labels else None
+    found = []
+    for _ in range(model.n_init if means is None else 1):
+        centres = _centres(model, filled, sample.weight_of, rng) if means is None else means
+        if labelled is not None and means is None:
+            centres = _with_labelled(centres, *labelled)
+        start = _around(centres, filled, sample, kind, model)
+        covariances = start.covariances if precisions is None else kind.inverse(precisions)
+        found.append(
+            Mixture(kind, start.weights if weights is None else weights, centres, covariances)
+        )
+    return found
+
+
+def _given(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    if value is None:
+        return None
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers of shape {shape}; got {array.shape}")
+    return array
+
+
+def _centres(model: Any, X: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """First means: those of k-means, or rows spread by k-means++."""
+    k = model.n_components
+    if model.init_params == "k-means++" or len(X) <= k:
+        return X[k_means_plus_plus(X, weight, k, rng)]
+    clusters = KMeans(k, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clusters.fit(X, sample_weight=weight).cluster_centers_
+
+
+def _around(
+    centres: np.ndarray, X: np.ndarray, sample: RowSample, kind: Any, model: Any
+) -> Mixture:
+    """Weights and covariances for these means."""
+    k, d = centres.shape
+    spread = np.full(d, sample.variance.mean())
+    equal = np.full(k, 1 / k)
+    scatter = np.stack([kind.part(np.diag(spread))] * k)
+    even = Mixture(kind, equal, centres, kind.maximise(scatter, np.ones(k), model.reg_covar))
+    if model.init_params == "k-means++":
+        return even
+    labels, _ = assign(X, None, centres, sample.mean)
+    count, shift, scatters = np.zeros(k), np.zeros((k, d)), np.zeros_like(scatter)
+    for j in range(k):
+        rows, weight = X[labels == j] - centres[j], sample.weight_of[labels == j]
+        count[j], shift[j], scatters[j] = weight.sum(), weight @ rows, kind.scatter(rows, weight)
+    empty = count == 0
+    count[empty], scatters[empty] = sample.weight_of.min(), sample.weight_of.min() * scatter[empty]
+    seen = Expected(float(count.sum()), 0.0, count, shift, scatters)
+    return maximise(even, seen, model.reg_covar)
+
+
+def _labelled_means(rows: Rows, k: int, d: int, sample: RowSample) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and mean of the rows whose component is given, each component."""
+
+    def summary(X: Any, y: Any, weight: Any) -> Assigned:
+        y = _components(y, k)
+        dense = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+        dense = np.where(np.isnan(dense), sample.mean, dense) - sample.mean
+        w = np.ones(len(y)) if weight is None else weight.astype(float)
+        one_hot = (np.arange(k)[:, None] == y) * w
+        return Assigned(float(w.sum()), one_hot.sum(axis=1), one_hot @ dense, 0.0)
+
+    seen = map_reduce(summary, rows)
+    count = seen.count[:, None]
+    return seen.count, seen.total / np.where(count > 0, count, 1) + sample.mean
+
+
+def _components(y: Any, k: int) -> np.ndarray:
+    """Labels as components, refused unless they are -1 or one of the k."""
+    y = np.asarray(y)
+    if y.dtype.kind not in "iuf" or not np.isin(y, np.arange(-1, k)).all():
+        raise ValueError(
+            f"with use_labels, y must hold components 0 to {k - 1}, or -1 where none is known; got "
+            f"{np.unique(y)[:5]}"
+        )
+    return y.astype(int)
+
+
+def _with_labelled(centres: np.ndarray, count: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Labelled components at their own means, the others at the centres farthest from these."""
+    known = count > 0
+    out = means.copy()
+    free = centres.copy()
+    for j in np.flatnonzero(~known):
+        if not known.any():
+            return centres
+        distance = ((free[:, None] - out[None, known]) ** 2).sum(axis=2).min(axis=1)
+        far = int(distance.argmax())
+        out[j], known[j] = free[far], True
+    return out
+
+
+class Steps:
+    """The maximisation, which needs to know the parameters that the expectation was taken at."""
+
+    def __init__(self, start: Mixture, sample: RowSample, floor: float) -> None:
+        self.at, self.sample, self.floor = start, sample, floor
+
+    def maximise(self, seen: Expected) -> Mixture:
+        """The next parameters."""
+        dead = np.flatnonzero(seen.count <= 1e-12 * seen.weight)
+        if dead.size:
+            seen = _revived(self.at, seen, dead, self.sample)
+        self.at = maximise(self.at, seen, self.floor)
+        return self.at
+
+
+def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -> Expected:
+    """Give components without rows the weight of one row: the one with the lowest density."""
+    warnings.warn(
+        f"component {', '.join(map(str, dead))} of the mixture lost all its rows and starts again "
+        "from the rows with the lowest density; fewer components may be enough",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    lowest = np.argsort(log_densities(at, sample.rows)[0], kind="stable")
+    count, shift, scatter = seen.count.copy(), seen.shift.copy(), seen.scatter.copy()
+    spread = np.diag(sample.variance)
+    for j, i in zip(dead, lowest, strict=False):
+        row = np.where(np.isnan(sample.rows[i]), sample.mean, sample.rows[i])
+        step = row - at.means[j]
+        count[j] = sample.weight_of[i]
+        shift[j] = count[j] * step
+        scatter[j] = count[j] * at.kind.part(spread + np.outer(step, step))
+    return Expected(seen.weight, seen.log_likelihood, count, shift, scatter)
+
+
+def require_values(sample: RowSample) -> None:
+    """Refuse columns without a number, and numbers without bounds."""
+    if np.isinf(sample.rows).any():
+        raise ValueError("Input X contains infinity or a value too large for its dtype")
+    empty = np.flatnonzero(np.isnan(sample.rows).all(axis=0))
+    if empty.size:
+        raise ValueError(
+            f"column {', '.join(map(str, empty))} of X is NaN in every row; drop it, or learn from "
+            "rows that have it"
+        )

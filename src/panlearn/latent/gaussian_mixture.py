@@ -1,0 +1,383 @@
+"""Mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.em import expectation_maximisation
+from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
+from panlearn.core.progress import Iterative
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows, as_batches
+from panlearn.core.validation import FLOATS, read_rows
+from panlearn.latent._covariances import KINDS
+from panlearn.latent._gaussians import Mixture, expect, fill, log_densities
+from panlearn.latent._mixture_starts import Steps, require_values, starts
+from panlearn.latent._starts import Starts, best_of, sample_rows
+
+
+@dataclass(eq=False, repr=False)
+class GaussianMixture(DensityMixin, Iterative, Estimator):
+    r"""A density that is a weighted sum of Gaussians, learned by EM.
+
+    .. math::
+        p(x) = \sum_{j=1}^k \pi_j \, \mathcal{N}(x \mid \mu_j, \Sigma_j), \qquad
+        \max_{\pi, \mu, \Sigma} \; \sum_i s_i \log p(x_i)
+        \quad \text{with} \quad \Sigma_j \succeq r I
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        The number k of components.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        A matrix each, one matrix for all, a variance for each feature, or one variance.
+    tol : float, default=1e-3
+        The loop ends when the mean log-likelihood changes by no more than this.
+    reg_covar : float, default=1e-6
+        The floor r: no eigenvalue of a covariance is below it.
+    max_iter : int, default=100
+        The most iterations of one start.
+    n_init : int, default=1
+        How many starts to try; the highest likelihood wins.
+    init_params : {"kmeans", "k-means++"}, default="kmeans"
+        The start: the clusters of k-means, or means spread by k-means++ with equal weights and
+        spherical covariances at the variance of the data.
+    weights_init : array-like or None, default=None
+        The first weights, of shape (n_components,).
+    means_init : array-like or None, default=None
+        The first means, of shape (n_components, n_features).
+    precisions_init : array-like or None, default=None
+        The inverses of the first covariances, in the shape of `covariances_`.
+    use_labels : bool, default=False
+        Whether y holds the component of some rows, and -1 for those where it is not known.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the starts.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        The weights of the components.
+    means_ : ndarray of shape (n_components, n_features)
+        Their means.
+    covariances_ : ndarray
+        Their covariances, of shape (k, d, d), (d, d), (k, d) or (k,) by `covariance_type`.
+    precisions_ : ndarray
+        The inverses of the covariances.
+    lower_bound_ : float
+        The mean log-likelihood at the last expectation.
+    density_quantiles_ : ndarray of shape (1001,)
+        Quantiles of the log density of the training rows, for `predict_anomaly`.
+    n_iter_ : int
+        Iterations of the start that won.
+    converged_ : bool
+        Whether it converged.
+    history_ : dict
+        ``log_likelihood`` (mean of a row) before, and ``change`` of, each iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    Expectation and maximisation alternate, :math:`O(n k d^2)` an iteration, in one walk over the
+    rows wherever they are. NaN is a missing entry and is marginalised exactly. The floor of the
+    covariances is a constraint under which the maximisation is exact, so the log-likelihood never
+    falls; adding r to the diagonal, as is common, may lower it. A component that no row belongs to
+    any more is warned of and put on the row with the lowest density, after which the likelihood may
+    fall once. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash
+    of their values, so that the order and the source of the rows change nothing.
+
+    References
+    ----------
+    A. P. Dempster, N. M. Laird and D. B. Rubin (1977). Maximum likelihood from incomplete data via
+    the EM algorithm. JRSS B 39(1). doi:10.1111/j.2517-6161.1977.tb01600.x
+
+    Z. Ghahramani and M. I. Jordan (1994). Supervised learning from incomplete data via an EM
+    approach. NeurIPS 6.
+
+    Examples
+    --------
+    >>> from panlearn.latent import GaussianMixture
+    >>> X = [[0.0], [0.2], [0.4], [9.0], [9.2], [9.4]]
+    >>> model = GaussianMixture(2, random_state=0).fit(X)
+    >>> sorted(model.means_.ravel().round(3).tolist()), model.weights_.round(3)
+    ([0.2, 9.2], array([0.5, 0.5]))
+    """
+
+    n_components: Positive[int] = 1
+    _: KW_ONLY
+    covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
+    tol: NonNegative[float] = 1e-3
+    reg_covar: NonNegative[float] = 1e-6
+    max_iter: Positive[int] = 100
+    n_init: Starts = 1
+    init_params: Literal["kmeans", "k-means++"] = "kmeans"
+    weights_init: np.ndarray | None = None
+    means_init: np.ndarray | None = None
+    precisions_init: np.ndarray | None = None
+    use_labels: bool = False
+    random_state: RandomState = None
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the mixture from training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, Batches or Dask collection
+            The rows, of shape (n_samples, n_features); NaN is missing. A stream is walked several
+            times.
+        y : array-like of shape (n_samples,), default=None
+            With `use_labels`, the component of each row, or -1; else ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight is a repeated row.
+
+        Returns
+        -------
+        GaussianMixture
+            The model itself.
+        """
+        if self.use_labels and y is None and as_batches(X) is None:
+            raise ValueError("use_labels=True requires y to be passed, but y is None")
+        rows = read_rows(
+            self,
+            X,
+            y if self.use_labels else None,
+            sample_weight,
+            targets="labels" if self.use_labels else "none",
+            repeatable=True,
+            allow_nan=True,
+        )
+        k, rng = self.n_components, generator(self.random_state)
+        if isinstance(rows, ArrayRows) and rows.X.shape[0] < k:
+            raise ValueError(
+                f"n_samples={rows.X.shape[0]} should be >= n_components={k}; ask for fewer"
+            )
+        sample = sample_rows(rows, rng, size=max(10_000, 100 * k), require_finite=False)
+        require_values(sample)
+
+        def run(estimator: Any, start: Mixture) -> Mixture:
+            steps = Steps(start, sample, self.reg_covar)
+            return expectation_maximisation(
+                estimator,
+                rows,
+                start,
+                expect=expect,
+                maximise=steps.maximise,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                attributes=lambda at: self._attributes(at, rows.dtype),
+            )
+
+        def likelihood(found: Mixture) -> float:
+            return float(sample.weight_of @ log_densities(found, sample.rows)[0])
+
+        found = best_of(self, starts(self, rows, sample, rng), run, likelihood)
+        for name, value in self._attributes(found, rows.dtype).items():
+            setattr(self, name, value)
+        if not all(np.isfinite(v).all() for v in (self.means_, self.covariances_)):
+            raise ValueError(f"the covariances are beyond {rows.dtype}; rescale the columns of X")
+        self.precisions_ = found.kind.inverse(found.covariances).astype(rows.dtype, copy=False)
+        self.lower_bound_ = self.history_["log_likelihood"][-1]
+        self.density_quantiles_ = np.quantile(
+            log_densities(found, sample.rows)[0],
+            np.linspace(0, 1, 1001),
+            weights=sample.weight_of,
+            method="inverted_cdf",
+        )
+        return self
+
+    def _attributes(self, at: Mixture, dtype: np.dtype) -> dict[str, Any]:
+        with np.errstate(over="ignore"):
+            return {
+                "weights_": at.weights.astype(dtype, copy=False),
+                "means_": at.means.astype(dtype, copy=False),
+                "covariances_": at.covariances.astype(dtype, copy=False),
+            }
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Give the log density of each row, of the entries that it has.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; NaN is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        X = self._check(X)
+        return log_densities(self._mixture(), X)[0].astype(X.dtype, copy=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the mean log density of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; NaN is missing.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities of the components of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; NaN is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        X = self._check(X)
+        return log_densities(self._mixture(), X)[1].astype(X.dtype, copy=False)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; NaN is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return log_densities(self._mixture(), self._check(X))[1].argmax(axis=1)
+
+    def predict_anomaly(self, X: Any, *, false_positive_rate: float = 0.01) -> np.ndarray:
+        """Say which rows are less dense than all but a share of the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows, complete, as densities of fewer entries are not comparable.
+        false_positive_rate : float, default=0.01
+            The share of ordinary rows that may be called anomalous.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            True for an anomaly.
+        """
+        if false_positive_rate not in Bounds(0, 1, closed_low=True, closed_high=True):
+            raise ValueError(f"false_positive_rate must be in [0, 1]; got {false_positive_rate!r}")
+        self._require_fitted()
+        levels = np.linspace(0, 1, len(self.density_quantiles_))
+        threshold = np.interp(false_positive_rate, levels, self.density_quantiles_)
+        return log_densities(self._mixture(), self._check(X))[0] < threshold
+
+    def impute(self, X: Any) -> np.ndarray:
+        """Fill missing entries with their conditional means, which have the least squared error.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        X = self._check(X, accept_sparse=False)
+        return fill(self._mixture(), X).astype(X.dtype, copy=False)
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, Generator, RandomState or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        at, rng = self._mixture(), generator(random_state)
+        k, d = at.means.shape
+        y = rng.choice(k, size=n_samples, p=at.weights / at.weights.sum())
+        roots = np.linalg.cholesky(at.kind.matrices(at.covariances, k, d))
+        noise = rng.standard_normal((n_samples, d))
+        X = at.means[y] + np.einsum("nij,nj->ni", roots[y], noise)
+        return X.astype(self.means_.dtype, copy=False), y
+
+    def bic(self, X: Any) -> float:
+        """Give the Bayesian information criterion on rows; lower is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; NaN is missing.
+
+        Returns
+        -------
+        float
+        """
+        density = self.score_samples(X).astype(float)
+        return float(-2 * density.sum() + self._n_parameters() * np.log(len(density)))
+
+    def aic(self, X: Any) -> float:
+        """Give Akaike's information criterion on rows; lower is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; NaN is missing.
+
+        Returns
+        -------
+        float
+        """
+        return float(-2 * self.score_samples(X).astype(float).sum() + 2 * self._n_parameters())
+
+    def _n_parameters(self) -> int:
+        k, d = self.means_.shape
+        return k - 1 + k * d + KINDS[self.covariance_type].n_parameters(k, d)
+
+    def _mixture(self) -> Mixture:
+        self._require_fitted()
+        learned = (self.weights_, self.means_, self.covariances_)
+        return Mixture(KINDS[self.covariance_type], *(a.astype(float) for a in learned))
+
+    def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
+        self._require_fitted()
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=accept_sparse,
+            dtype=FLOATS,
+            ensure_all_finite="allow-nan",
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,169 @@
+"""GaussianMixture: EM under a floor, missing entries, labels, re-seeding."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
+
+from panlearn.latent import GaussianMixture
+
+KINDS = ("full", "tied", "diag", "spherical")
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(name="X")
+def blobs(rng):
+    centres = np.array([[0.0, 0.0, 0.0], [8.0, 0.0, 2.0], [0.0, 8.0, -2.0]])
+    shape = rng.normal(size=(3, 3)) / 2 + np.eye(3)
+    return np.repeat(centres, 60, axis=0) + rng.normal(size=(180, 3)) @ shape
+
+
+def densities(model, X):
+    """The density by the definition, of the entries that are there."""
+    d, out = X.shape[1], np.zeros(len(X))
+    for i, row in enumerate(X):
+        o = ~np.isnan(row)
+        for j, (weight, mean) in enumerate(zip(model.weights_, model.means_, strict=True)):
+            c = model.covariances_
+            matrix = {
+                "full": lambda c=c, j=j: c[j],
+                "tied": lambda c=c: c,
+                "diag": lambda c=c, j=j: np.diag(c[j]),
+                "spherical": lambda c=c, j=j: c[j] * np.eye(d),
+            }[model.covariance_type]()
+            here = multivariate_normal(mean[o], matrix[np.ix_(o, o)]) if o.any() else None
+            out[i] += weight * (1.0 if here is None else here.pdf(row[o]))
+    return np.log(out)
+
+
+@every
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("floor", [1e-6, 1.0])
+def test_the_likelihood_never_falls(X, rng, kind, missing, floor):
+    X = np.where(rng.random(X.shape) < missing, np.nan, X)
+    for seed in range(3):
+        model = GaussianMixture(
+            4,
+            covariance_type=kind,
+            tol=0,
+            max_iter=60,
+            reg_covar=floor,
+            init_params="k-means++",
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X)
+        steps = np.diff(model.history_["log_likelihood"])
+        assert steps.min() >= -1e-12  # rounding of a mean of order ten
+
+
+@every
+def test_density_of_complete_and_incomplete_rows(X, rng, kind):
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
+    np.testing.assert_allclose(model.score_samples(X), densities(model, X), rtol=1e-10)
+    holes = np.where(rng.random(X.shape) < 0.4, np.nan, X)
+    holes[0] = np.nan
+    np.testing.assert_allclose(model.score_samples(holes), densities(model, holes), atol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(holes).sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_proba(holes)[0], model.weights_)
+
+
+def test_one_component_with_holes_has_the_stationary_likelihood(rng):
+    X = rng.normal(size=(300, 3)) @ np.array([[1.0, 0.5, 0.2], [0, 1, 0.4], [0, 0, 1]])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    model = GaussianMixture(tol=1e-13, max_iter=2000).fit(X)
+    for axis in range(3):
+        for step in (-1e-4, 1e-4):
+            moved = GaussianMixture().fit(X)
+            moved.means_, moved.covariances_ = model.means_.copy(), model.covariances_
+            moved.means_[0, axis] += step
+            assert moved.score(X) < model.score(X)
+
+
+def test_no_eigenvalue_is_below_the_floor(rng):
+    X = np.c_[rng.normal(size=100), np.zeros(100)]
+    for kind in KINDS:
+        model = GaussianMixture(2, covariance_type=kind, reg_covar=0.01, random_state=0).fit(X)
+        values = np.linalg.eigvalsh(model.covariances_) if kind in ("full", "tied") else None
+        least = model.covariances_.min() if values is None else values.min()
+        assert least >= 0.01 * (1 - 1e-12)
+
+
+def test_labels_hold_rows_in_their_components(X, rng):
+    y = np.repeat([0, 1, 2], 60)
+    model = GaussianMixture(3, use_labels=True, random_state=0).fit(X, y)
+    for j in range(3):
+        np.testing.assert_allclose(model.means_[j], X[y == j].mean(axis=0))
+        np.testing.assert_allclose(model.covariances_[j], np.cov(X[y == j].T, bias=True))
+    few = np.where(rng.random(180) < 0.9, -1, y)
+    np.testing.assert_array_equal(
+        GaussianMixture(3, use_labels=True, random_state=0).fit(X, few).predict(X), y
+    )
+    batches = [(X[i::3], few[i::3]) for i in range(3)]
+    stream = GaussianMixture(3, use_labels=True, random_state=0).fit(batches)
+    np.testing.assert_array_equal(stream.predict(X), y)
+    with pytest.raises(ValueError, match="components 0 to 2"):
+        GaussianMixture(3, use_labels=True).fit(X, y + 1)
+
+
+def test_a_component_without_rows_starts_again(X):
+    far = np.array([[0.0, 0.0, 0.0], [8.0, 0.0, 2.0], [1e4, 1e4, 1e4]])
+    model = GaussianMixture(
+        3, means_init=far, weights_init=[1 / 3] * 3, precisions_init=[np.eye(3)] * 3
+    )
+    with pytest.warns(ConvergenceWarning, match="component 2 .* lost all its rows"):
+        model.fit(X)
+    assert model.weights_.min() > 1e-3
+
+
+def test_imputation_is_the_conditional_mean(rng):
+    truth = np.array([[1.0, 0.8], [0.8, 1.0]])
+    X = rng.multivariate_normal([1.0, -1.0], truth, size=2000)
+    model = GaussianMixture().fit(X)
+    filled = model.impute([[3.0, np.nan], [np.nan, np.nan]])
+    (mean,), (covariance,) = model.means_, model.covariances_
+    expected = mean[1] + covariance[1, 0] / covariance[0, 0] * (3 - mean[0])
+    np.testing.assert_allclose(filled, [[3.0, expected], mean])
+
+
+@every
+def test_samples_have_the_density(X, kind):
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
+    rows, labels = model.sample(4000, random_state=0)
+    # weights and means to four standard errors
+    assert np.abs(np.bincount(labels) / 4000 - model.weights_).max() < 4 * 0.5 / 4000**0.5
+    assert model.score(rows) == pytest.approx(model.score(X), abs=0.2)
+    again, _ = model.sample(4000, random_state=0)
+    np.testing.assert_array_equal(rows, again)
+
+
+def test_anomalies_at_a_false_positive_rate(X):
+    model = GaussianMixture(3, random_state=0).fit(X)
+    rows, _ = model.sample(20_000, random_state=1)
+    rate = (
+        GaussianMixture(3, random_state=0)
+        .fit(rows)
+        .predict_anomaly(model.sample(20_000, random_state=2)[0], false_positive_rate=0.05)
+    )
+    # the threshold is estimated from 10 000 rows, the rate from 20 000: four standard errors
+    assert rate.mean() == pytest.approx(0.05, abs=4 * (0.05 * 0.95 * (1 / 1e4 + 1 / 2e4)) ** 0.5)
+    assert model.predict_anomaly([[50.0, 50.0, 50.0]]).all()
+    with pytest.raises(ValueError, match="false_positive_rate"):
+        model.predict_anomaly(X, false_positive_rate=2.0)
+
+
+def test_more_starts_are_no_worse_and_criteria_choose(X):
+    one = GaussianMixture(3, init_params="k-means++", random_state=1).fit(X)
+    ten = GaussianMixture(3, init_params="k-means++", n_init=5, random_state=1).fit(X)
+    assert ten.score(X) >= one.score(X) - 1e-3
+    bic = [GaussianMixture(k, random_state=0).fit(X).bic(X) for k in (1, 2, 3, 4)]
+    assert int(np.argmin(bic)) == 2
+
+
+def test_a_column_of_nan_is_refused(X):
+    X[:, 1] = np.nan
+    with pytest.raises(ValueError, match="column 1 of X is NaN"):
+        GaussianMixture().fit(X)
