@@ -7,7 +7,6 @@ import panlearn
 
 # Name of the class -> name of the check -> why it cannot pass.
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
-<<<<<<< HEAD
     "CategoricalNB": dict.fromkeys(
         (
             "check_sample_weight_equivalence_on_dense_data",
@@ -15,11 +14,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
             "check_classifiers_one_label_sample_weights",
         ),
         "feeds fractions, which are no categories; scikit-learn's class cuts them down to integers",
-=======
+    ),
     "GaussianMixture": dict.fromkeys(
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
->>>>>>> latent
     ),
 }
 
