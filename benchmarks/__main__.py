@@ -20,7 +20,7 @@ def show(family: str, rows: list[Row], growth: dict[str, float]) -> None:
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
         colour = "" if row.ratio is None else "[green]" if row.ratio >= row.bar else "[red]"
-        quality = ", ".join(f"{k} {v:.6g}" for k, v in row.quality.items())
+        quality = ", ".join(f"{k} {v:.9g}" for k, v in row.quality.items())
         bar = "" if row.bar is None else f"{row.bar:g}"
         cells = (row.workload, row.contender, f"{row.seconds:.4g}", colour + ratio, bar)
         table.add_row(*cells, f"{row.memory_mb:.0f}", quality)
