@@ -45,7 +45,7 @@ class TestCoefficients:
         from panlearn.cli.table import preprocessor
 
         X = pd.DataFrame({"n": [1.0, 2.0, 3.0, 4.0], "c": ["a", "b", "a", "b"]})
-        model = make_pipeline(preprocessor(X), Ridge()).fit(X, [1.0, 2.0, 3.0, 4.0])
+        model = make_pipeline(preprocessor(X, Ridge()), Ridge()).fit(X, [1.0, 2.0, 3.0, 4.0])
         display = CoefficientsDisplay.from_estimator(model, ax=ax)
         assert sorted(display.feature_names) == ["c_a", "c_b", "n"]
 
