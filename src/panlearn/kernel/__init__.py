@@ -9,10 +9,12 @@ from panlearn.kernel.asymmetric_ls_svm import AsymmetricLSSVC
 from panlearn.kernel.gaussian_process_regressor import GaussianProcessRegressor
 from panlearn.kernel.kernel_ridge import KernelRidge
 from panlearn.kernel.ls_svm import LSSVC, LSSVR
+from panlearn.kernel.svc import SVC
 
 __all__ = [
     "LSSVC",
     "LSSVR",
+    "SVC",
     "AsymmetricLSSVC",
     "GaussianProcessRegressor",
     "KernelRidge",
