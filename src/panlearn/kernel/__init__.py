@@ -8,6 +8,7 @@ from panlearn.kernel import kernels
 from panlearn.kernel.asymmetric_ls_svm import AsymmetricLSSVC
 from panlearn.kernel.gaussian_process_regressor import GaussianProcessRegressor
 from panlearn.kernel.kernel_ridge import KernelRidge
+from panlearn.kernel.linear_svc import LinearSVC
 from panlearn.kernel.ls_svm import LSSVC, LSSVR
 from panlearn.kernel.svc import SVC
 
@@ -18,5 +19,6 @@ __all__ = [
     "AsymmetricLSSVC",
     "GaussianProcessRegressor",
     "KernelRidge",
+    "LinearSVC",
     "kernels",
 ]

@@ -36,10 +36,10 @@ class KernelClassifier(ClassifierMixin, KernelMethod):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
 
 
-def present(X: np.ndarray, y: np.ndarray, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def present(X: Any, y: Any, weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """The rows that weigh something, with weights in float64: a zero weight is an absent row."""
     if weight is None:
-        return X, y, np.ones(len(X))
+        return X, y, np.ones(len(y))
     keep = weight > 0
     return X[keep], y[keep], weight[keep].astype(np.float64)
 
