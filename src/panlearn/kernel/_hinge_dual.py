@@ -19,8 +19,6 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from panlearn.kernel._base import refuse_overflow
-
 
 class Dual:
     """Passes over the rows in random order, which leave out those that stay at a bound."""
@@ -41,7 +39,6 @@ class Dual:
         self._q = 1 / (2 * c) if squared else np.zeros(len(y))
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else None
         squares = np.einsum("ij,ij->i", X, X) if squares is None else squares
-        refuse_overflow(squares)
         # less binds the sum too loosely, more couples the rows and slows them down
         self._sigma = 0.1 * float(squares.mean()) if fit_intercept else 0.0
         self._curvature = squares + self._q + self._sigma

@@ -104,8 +104,8 @@ class Hinge(_Affine):
         self._alpha = c / 2
         if not penalised.all():
             self._alpha = self._alpha * least / np.where(above, c[above].sum(), c[~above].sum())
-        self._xi, self._s = np.full(len(y), 1.5), np.full(len(y), 0.5)
         self.u = penalised * (X.T @ (self._alpha * y))
+        self._xi, self._s = np.full(len(y), 1.5), np.full(len(y), 0.5)
         self._evaluate()
 
     def _evaluate(self) -> None:
@@ -183,11 +183,6 @@ def factor_normal(X: Any, theta: np.ndarray, penalised: np.ndarray) -> Any:
             block = X[here][some] * root[here][some, None]
             H += block.T @ block
     H.flat[:: len(H) + 1] += penalised
-    if not np.isfinite(H).all():
-        raise ValueError(
-            "the products of the columns of X overflow: scale the features, for example with "
-            "StandardScaler"
-        )
     scale = np.sqrt(np.maximum(H.diagonal(), np.finfo(float).tiny))
     H /= scale[:, None]
     H /= scale

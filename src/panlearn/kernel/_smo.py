@@ -245,9 +245,8 @@ class RowCache:
         size = int(np.clip(cache_bytes // (n * np.dtype(dtype).itemsize), 2, n))
         self.values: np.ndarray = np.empty((size, n), dtype=dtype)
         self.slot = np.full(n, -1)  # where a row is
-        self.used = np.full(size, -1)  # when a place was used last
+        self.used = np.full(size, -2)  # when a place was used last
         self._owner, self._length = np.full(size, -1), np.zeros(size, dtype=np.int64)
-        # the row that was found last must not give way to the one that a step needs beside it
         self.room = n if size == n else size - 1
 
     def fill(self, rows: Rows, block: np.ndarray, m: int, clock: int) -> None:
@@ -257,7 +256,8 @@ class RowCache:
         self.values[places, :m] = rows(block, 0, m)
         self.values[places, block] = rows.diagonal[block]
         self._owner[places], self.slot[block] = block, places
-        self.used[places], self._length[places] = clock, m
+        # older than the first row of this step, which must stay while the second one comes
+        self.used[places], self._length[places] = clock - 1, m
 
     def get(self, rows: Rows, block: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Entries of rows, from memory if all of them are there."""
@@ -280,7 +280,7 @@ class RowCache:
     def _release(self, places: np.ndarray) -> None:
         owners = self._owner[places]
         self.slot[owners[owners >= 0]] = -1
-        self._owner[places], self._length[places], self.used[places] = -1, 0, -1
+        self._owner[places], self._length[places], self.used[places] = -1, 0, -2
 
 
 @njit(cache=True, nogil=True)

@@ -78,11 +78,12 @@ class LinearSVC(LinearClassifier, Iterative):
     -----
     Few features: the squared hinge is minimised by Newton's method, whose steps are exact once the
     rows inside the margin are known; the hinge by an interior point method, whose duality gap says
-    how much is missing at most. Either takes a handful of steps of :math:`O(n d^2)`, on a copy of
-    the rows in float64 about their mean.
+    how much is missing at most. Either takes a handful of steps of :math:`O(n d^2)`.
 
     Many features: coordinate descent on the dual in random order, which leaves out rows that stay
     at a bound (Hsieh et al.), :math:`O(n d)` a pass or the stored entries of a sparse X.
+
+    Dense rows are copied to float64 about their mean, so that an offset costs no digits.
 
     The intercept is not penalised, so that a constant added to a feature changes no prediction.
     liblinear, and scikit-learn's class of this name, penalise it as the weight of a column of
@@ -155,9 +156,10 @@ class LinearSVC(LinearClassifier, Iterative):
         remedy = "raise max_iter, scale the features, lower C, or accept a larger tol"
         loop = Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows, remedy=remedy)
         with np.errstate(all="ignore"), loop:
-            if not dual and self.fit_intercept and not sparse.issparse(Z):
+            if self.fit_intercept and not sparse.issparse(Z):
                 centre = Z.mean(axis=0, dtype=np.float64)
-            make = self._in_dual(Z) if dual else self._in_primal(Z, centre)
+            _refuse_overflow(Z, centre)
+            make = self._in_dual(Z, centre) if dual else self._in_primal(Z, centre)
             machines = [make(sign, c) for sign in signs(codes, len(self.classes_)).T]
             names = ("classes_", "coef_", "intercept_")
             solution = partial(_solution, machines, centre, rows.dtype)
@@ -170,13 +172,13 @@ class LinearSVC(LinearClassifier, Iterative):
                 )
                 if alive and not any(alive):
                     loop.stop("rounding allows no further progress")
-        self.coef_, self.intercept_ = solution()
+        with np.errstate(over="ignore"):
+            self.coef_, self.intercept_ = solution()
         return self
 
-    def _in_dual(self, X: Any) -> Any:
+    def _in_dual(self, X: Any, centre: np.ndarray) -> Any:
         """What makes the machine for given signs and weights, in the dual."""
-        X = X.astype(np.float64, copy=False)
-        X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+        X = X.astype(np.float64, copy=False) if sparse.issparse(X) else X - centre
         return lambda sign, c: Dual(
             X,
             np.ascontiguousarray(sign),
@@ -201,6 +203,16 @@ class LinearSVC(LinearClassifier, Iterative):
             X[:, d:] = 1
         method = SquaredHinge if self.loss == "squared_hinge" else Hinge
         return lambda sign, c: method(X, sign, c, penalised)
+
+
+def _refuse_overflow(X: Any, centre: np.ndarray) -> None:
+    """Refuse rows whose squares are beyond the floats."""
+    largest = max(abs(X.max()), abs(X.min()), np.abs(centre).max())
+    if not np.isfinite(2.0 * largest**2 * X.shape[0]):
+        raise ValueError(
+            f"the squares of X overflow, its largest entry is {largest:.3g}: scale the features, "
+            "for example with StandardScaler"
+        )
 
 
 def _solution(machines: list[Any], centre: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
