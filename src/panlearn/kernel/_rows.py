@@ -11,6 +11,9 @@ from panlearn.kernel._base import refuse_overflow
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel.kernels import _Stationary
 
+PART = 1 << 15
+"""Entries that are computed in one go."""
+
 
 class Rows(Protocol):
     """A symmetric matrix that gives any of its rows, in its first columns."""
@@ -67,11 +70,17 @@ class StationaryRows:
         self.diagonal, self._dtype = diagonal, dtype
 
     def __call__(self, rows: np.ndarray, start: int, stop: int) -> np.ndarray:
-        inner = self._A[rows] @ self._A[start:stop].T
-        r2 = np.empty(inner.shape, dtype=self._dtype)
-        _distances(inner, self._squares[rows], self._squares[start:stop], r2)
-        with np.errstate(under="ignore"):
-            return self._kernel._profile(r2)
+        A, squares = self._A[rows], self._squares[rows]
+        K = np.empty((len(rows), stop - start), dtype=self._dtype)
+        step = max(1, PART // len(rows))
+        for i in range(start, stop, step):  # parts that stay in the processor's memory
+            here = slice(i, min(i + step, stop))
+            inner = A @ self._A[here].T
+            r2 = np.empty(inner.shape, dtype=self._dtype)
+            _distances(inner, squares, self._squares[here], r2)
+            with np.errstate(under="ignore"):
+                K[:, i - start : here.stop - start] = self._kernel._profile(r2)
+        return K
 
     def taken(self, order: np.ndarray) -> Self:
         parts = (self._A[order], self._squares[order], self.diagonal[order])

@@ -25,7 +25,9 @@ FLAT = 1e-12
 CHUNK = 512
 """Entries that are searched for their largest in one go, which the machine does several at once."""
 BLOCK = 1 << 17
-"""Entries of the rows that are made at a time."""
+"""Entries of the rows that are made at a time, if that is not too few rows."""
+FEWEST = 16
+"""Rows that are made at a time at the least, for a matrix product to pay."""
 PERIOD = 1000
 """Steps between looks at what can be left out."""
 
@@ -59,6 +61,9 @@ def solve(
     beta, gradient = np.zeros(n), y.astype(np.float64)
     rise, fall = np.where(high > 0, 0, -np.inf), np.where(low < 0, 0, np.inf)
     left_out: list[tuple[int, int, np.ndarray]] = []
+    chances = (
+        10  # to leave variables out: where rounding is coarser than tol they come back for ever
+    )
     n_iter, due = 0, PERIOD
     while True:
         steps = min(due, max_iter - n_iter)
@@ -68,13 +73,18 @@ def solve(
         )
         n_iter, due = n_iter + made, due - made
         if state == MISSING:
-            count = min(max(1, BLOCK // m), cache.room)
-            cache.fill(rows, _likely(row, gradient, rise, fall, cache.slot, m, count), m, n_iter)
+            count = min(max(FEWEST, BLOCK // m), cache.room)
+            likely = _likely(row, gradient, rise, fall, cache.slot, m, count)
+            cache.fill(rows, likely, m, n_iter, (beta != 0) & (rise + fall != 0))
             continue
         if state == MORE and n_iter < max_iter:
             _refuse_inseparable(high, violation, n_iter, beta, gradient, y, rows.diagonal)
             due = PERIOD
-            keep = _still_active(gradient, rise, fall, m) if shrinking else np.ones(m, dtype=bool)
+            keep = (
+                _still_active(gradient, rise, fall, m)
+                if shrinking and chances
+                else np.ones(m, dtype=bool)
+            )
             if keep.sum() <= 0.8 * m:  # moving the rows for less would not pay
                 move = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
                 whole = np.concatenate([move, np.arange(m, n)])
@@ -89,7 +99,7 @@ def solve(
         if m == n:
             break
         _reconstruct(rows, cache, beta, gradient, left_out)
-        left_out, m, due = [], n, 1
+        left_out, m, due, chances = [], n, 1, chances - 1
         cache.forget_short()
         if state != CONVERGED:
             break
@@ -249,9 +259,15 @@ class RowCache:
         self._owner, self._length = np.full(size, -1), np.zeros(size, dtype=np.int64)
         self.room = n if size == n else size - 1
 
-    def fill(self, rows: Rows, block: np.ndarray, m: int, clock: int) -> None:
-        """Make the first m entries of rows, in the place of those that were used longest ago."""
-        places = np.argpartition(self.used, len(block) - 1)[: len(block)]
+    def fill(self, rows: Rows, block: np.ndarray, m: int, clock: int, settled: np.ndarray) -> None:
+        """Make the first m entries of rows, in the place of those that were used longest ago.
+
+        Rows of variables that have settled at a bound give way first: they are hardly used again,
+        while those that were made in advance still wait for their turn.
+        """
+        age = self.used - (1 << 40) * (settled[self._owner] & (self.used < clock))
+        age[self._owner < 0] = -(1 << 50)
+        places = np.argpartition(age, len(block) - 1)[: len(block)]
         self._release(places)
         self.values[places, :m] = rows(block, 0, m)
         self.values[places, block] = rows.diagonal[block]
