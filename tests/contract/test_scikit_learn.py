@@ -19,6 +19,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
     ),
+    "SVC": dict.fromkeys(
+        ("check_sample_weight_equivalence_on_dense_data",),
+        "both fits stop within tol=1e-3 of the optimum; with tol=1e-11 they are the same to 1e-5",
+    ),
 }
 
 

@@ -115,7 +115,7 @@ def refuse_overflow(K: np.ndarray) -> np.ndarray:
 def times(kernel: Kernel, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """K(X, Z) times coefficients, in blocks of rows so that K is never whole."""
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
-    step = max(1, BLOCK // len(Z))
+    step = max(1, BLOCK // max(1, len(Z)))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         parts = [kernel._gram(X[i : i + step], Z) @ coefficients for i in range(0, len(X), step)]
     return np.concatenate(parts)
