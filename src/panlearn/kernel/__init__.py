@@ -6,6 +6,7 @@ Reading order: `_kernel` says what a kernel is and how kernels combine, `kernels
 
 from panlearn.kernel import kernels
 from panlearn.kernel.asymmetric_ls_svm import AsymmetricLSSVC
+from panlearn.kernel.gaussian_process_classifier import GaussianProcessClassifier
 from panlearn.kernel.gaussian_process_regressor import GaussianProcessRegressor
 from panlearn.kernel.kernel_ridge import KernelRidge
 from panlearn.kernel.ls_svm import LSSVC, LSSVR
@@ -14,6 +15,7 @@ __all__ = [
     "LSSVC",
     "LSSVR",
     "AsymmetricLSSVC",
+    "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "KernelRidge",
     "kernels",

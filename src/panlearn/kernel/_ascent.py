@@ -14,10 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 from panlearn.core.progress import Iterations
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
-from panlearn.kernel._kernel import Kernel
+from panlearn.kernel._kernel import Constant, Kernel
+from panlearn.kernel.kernels import RBF
 
 Evidence = Callable[[Kernel], tuple[float, np.ndarray]]
 """The log marginal likelihood under a kernel, and its gradient in the kernel's theta."""
+
+
+def default_kernel() -> Kernel:
+    """The kernel of a process that was given none: it has nothing to choose."""
+    return Constant(1.0, "fixed") * RBF(1.0, "fixed")
 
 
 def maximise_evidence(

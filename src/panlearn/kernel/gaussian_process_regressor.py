@@ -18,11 +18,10 @@ from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.kernel._adapter import as_kernel
-from panlearn.kernel._ascent import maximise_evidence
+from panlearn.kernel._ascent import default_kernel, maximise_evidence
 from panlearn.kernel._base import BLOCK, KernelMethod, times
 from panlearn.kernel._evidence import condition, evidence
 from panlearn.kernel._kernel import Kernel
-from panlearn.kernel.kernels import RBF, Constant
 
 
 @dataclass(eq=False, repr=False)
@@ -159,7 +158,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
 
         found = maximise_evidence(
             self,
-            _default() if self.kernel is None else as_kernel(self.kernel, rows),
+            default_kernel() if self.kernel is None else as_kernel(self.kernel, rows),
             lambda kernel: evidence(kernel, rows, noise, targets),
             rows=ArrayRows(X, y, None),
             attributes=attributes,
@@ -269,10 +268,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
         X, Y = self.X_train_.astype(np.float64), self.y_train_.reshape(len(self.X_train_), -1)
         value, gradient = evidence(kernel, X, _noise(self.alpha, len(X)), Y)
         return (value, gradient) if eval_gradient else value
-
-
-def _default() -> Kernel:
-    return Constant(1.0, "fixed") * RBF(1.0, "fixed")
 
 
 def _moments(Y: np.ndarray, normalize: bool) -> tuple[Any, Any]:
