@@ -2,13 +2,19 @@
 
 import numpy as np
 import pytest
+import sklearn.decomposition as peer_decomposition
 import sklearn.gaussian_process as peer_gp
 import sklearn.kernel_ridge as peer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.gaussian_process import kernels as peer_kernels
 from sklearn.preprocessing import StandardScaler
 
-from panlearn.kernel import GaussianProcessClassifier, GaussianProcessRegressor, KernelRidge
+from panlearn.kernel import (
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelPCA,
+    KernelRidge,
+)
 from panlearn.kernel.kernels import RBF, Constant, Matern, White
 
 
@@ -103,3 +109,22 @@ def test_gaussian_process_classifier_of_three_classes():
     assert a.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-3)
     np.testing.assert_array_equal(a.predict(X), b.predict(X))
+
+
+@pytest.mark.parametrize("name", ["two targets", "wide"])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "cosine"])
+@pytest.mark.parametrize("n_components", [None, 3])
+def test_kernel_pca(name, kernel, n_components):
+    X, new = DATA[name][0], DATA[name][0][:7] + 0.1
+    options = {"kernel": kernel, "fit_inverse_transform": True, "alpha": 0.1}
+    a = KernelPCA(n_components, **options).fit(X)
+    b = peer_decomposition.KernelPCA(n_components, **options).fit(X)
+    np.testing.assert_allclose(a.eigenvalues_, b.eigenvalues_, rtol=1e-9)
+    # a small eigenvalue takes digits from its vector
+    gap = 1e-14 * a.eigenvalues_[0] / a.eigenvalues_[-1]
+    np.testing.assert_allclose(a.transform(new), b.transform(new), rtol=0, atol=max(gap, 1e-8))
+    if n_components:
+        scores = b.transform(new)
+        np.testing.assert_allclose(
+            a.inverse_transform(scores), b.inverse_transform(scores), rtol=0, atol=1e-8
+        )

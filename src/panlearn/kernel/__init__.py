@@ -8,6 +8,7 @@ from panlearn.kernel import kernels
 from panlearn.kernel.asymmetric_ls_svm import AsymmetricLSSVC
 from panlearn.kernel.gaussian_process_classifier import GaussianProcessClassifier
 from panlearn.kernel.gaussian_process_regressor import GaussianProcessRegressor
+from panlearn.kernel.kernel_pca import KernelPCA
 from panlearn.kernel.kernel_ridge import KernelRidge
 from panlearn.kernel.ls_svm import LSSVC, LSSVR
 
@@ -17,6 +18,7 @@ __all__ = [
     "AsymmetricLSSVC",
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
+    "KernelPCA",
     "KernelRidge",
     "kernels",
 ]
