@@ -69,8 +69,10 @@ class AsymmetricLSSVC(KernelClassifier):
     The conditions of a stationary point are one symmetric indefinite system of 2n + 2 unknowns,
     factorised once for all classes, each against the rest. With a symmetric kernel both functions
     are that of `LSSVC`. The system is singular if 1 / C is a singular value of the centred kernel
-    matrix; then the solution of least norm is taken, with a warning. A row is given the class that
-    the mean of its two scores favours.
+    matrix; then the solution of least norm is taken, with a warning. Along singular vectors whose
+    value is far below 1 / C the machine takes the kernel for a likeness, and expects rows to go
+    with their class; along those far above, it learns from the labels how classes go with each
+    other. A row is given the class that the mean of its two scores favours.
 
     References
     ----------
