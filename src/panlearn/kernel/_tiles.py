@@ -1,7 +1,7 @@
-"""The lower triangle of a kernel matrix, made and pulled back a tile at a time on all threads.
+"""The matrix of rows with themselves, made and pulled back a tile at a time on all threads.
 
-The only matrix of n by n is the one that is asked for: what a kernel needs in between has the size
-of a tile, which stays in the cache of a core.
+Half of the tiles say all. The only matrix of n by n is the one that is asked for: what a kernel
+needs in between has the size of a tile, which stays in the cache of a core.
 """
 
 from __future__ import annotations
@@ -13,11 +13,33 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.map_reduce import n_threads, one_blas_thread
-from panlearn.kernel._base import refuse_overflow
+from panlearn.core.memory import require_memory
 from panlearn.kernel._kernel import Kernel
 
 TILE = 256
 Tile = tuple[slice, slice]
+
+
+def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
+    """K(X, X) in float64, after saying whether it and its factor fit, finite or refused."""
+    n = len(X)
+    require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
+    K = np.empty((n, n))
+    fill_lower(kernel, X.astype(np.float64, copy=False), K)
+    for rows, columns in _tiles(n):
+        if rows != columns:
+            K[columns, rows] = K[rows, columns].T
+    return K
+
+
+def refuse_overflow(K: np.ndarray) -> np.ndarray:
+    """Raise ValueError if a kernel matrix is not finite."""
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "the kernel gives infinite or NaN values on these rows: scale the features, for "
+            "example with StandardScaler"
+        )
+    return K
 
 
 def fill_lower(kernel: Kernel, X: np.ndarray, out: np.ndarray) -> None:

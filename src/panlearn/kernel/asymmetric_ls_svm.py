@@ -12,9 +12,10 @@ from scipy import linalg
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
-from panlearn.kernel._base import KernelLike, choose_kernel, gram, times
+from panlearn.kernel._base import KernelLike, times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import KernelClassifier, encode, present, signs
+from panlearn.kernel._tiles import refuse_overflow
 
 
 @dataclass(eq=False, repr=False)
@@ -120,17 +121,12 @@ class AsymmetricLSSVC(KernelClassifier):
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
         self.classes_, codes = encode(y)
-        self.kernel_ = choose_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            weight=weight,
-        )
+        self.kernel_ = self._choose_kernel(X, weight)
         n = len(X)
         require_memory((2, 2 * n + 2, 2 * n + 2), "the system with its factor", "use fewer rows")
-        K, Y = gram(self.kernel_, X), signs(codes, len(self.classes_))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            K = refuse_overflow(self.kernel_._gram(X.astype(np.float64, copy=False), None))
+        Y = signs(codes, len(self.classes_))
         a, b, self.source_intercept_, self.target_intercept_ = _solve(K, 1 / (self.C * weight), Y)
         self.target_coef_, self.source_coef_ = a, b
         self.X_fit_ = X

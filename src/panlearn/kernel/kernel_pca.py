@@ -16,11 +16,11 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
-from panlearn.kernel._base import BLOCK, KernelLike, KernelMethod, choose_kernel, gram, times
+from panlearn.kernel._base import BLOCK, KernelLike, KernelMethod, times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import present
 from panlearn.kernel._solve import solve_psd
-from panlearn.kernel._tiles import fill_lower
+from panlearn.kernel._tiles import fill_lower, gram
 from panlearn.kernel.kernels import RBF, Linear
 
 Solver = Literal["dense", "arpack"]
@@ -159,9 +159,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         """
         X, _, weight = self._read(X, None, sample_weight, "none")
         X, _, weight = present(X, np.zeros(len(X)), weight)
-        self.kernel_ = choose_kernel(
-            self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
+        self.kernel_ = self._choose_kernel(X)
         n, k, solver = len(X), self.n_components, self._choose(len(X))
         copies = 1 if solver == "arpack" else 3
         require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
