@@ -97,6 +97,16 @@ def _variance(X: np.ndarray, weight: np.ndarray | None) -> float:
     return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
 
 
+def refuse_overflow(K: np.ndarray) -> np.ndarray:
+    """Raise ValueError if a kernel matrix is not finite."""
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "the kernel gives infinite or NaN values on these rows: scale the features, for "
+            "example with StandardScaler"
+        )
+    return K
+
+
 def times(kernel: Kernel, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """K(X, Z) times coefficients, in blocks of rows so that K is never whole."""
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from panlearn.core.map_reduce import n_threads, one_blas_thread
 from panlearn.core.memory import require_memory
+from panlearn.kernel._base import refuse_overflow
 from panlearn.kernel._kernel import Kernel
 
 TILE = 256
@@ -29,16 +30,6 @@ def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
     for rows, columns in _tiles(n):
         if rows != columns:
             K[columns, rows] = K[rows, columns].T
-    return K
-
-
-def refuse_overflow(K: np.ndarray) -> np.ndarray:
-    """Raise ValueError if a kernel matrix is not finite."""
-    if not np.isfinite(K).all():
-        raise ValueError(
-            "the kernel gives infinite or NaN values on these rows: scale the features, for "
-            "example with StandardScaler"
-        )
     return K
 
 

@@ -12,10 +12,9 @@ from scipy import linalg
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
-from panlearn.kernel._base import KernelLike, times
+from panlearn.kernel._base import KernelLike, refuse_overflow, times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import KernelClassifier, encode, present, signs
-from panlearn.kernel._tiles import refuse_overflow
 
 
 @dataclass(eq=False, repr=False)
