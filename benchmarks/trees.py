@@ -77,7 +77,7 @@ def workloads() -> Iterator[Workload]:
         "AdaBoostClassifier",
         binary,
         {
-            "panlearn": fit(AdaBoostClassifier(100)),
+            "panlearn": fit(AdaBoostClassifier(n_estimators=100)),
             "scikit-learn": fit(ensemble.AdaBoostClassifier(n_estimators=100, random_state=0)),
         },
         score,
