@@ -41,6 +41,8 @@ def sample_size(max_samples: Any, weight: np.ndarray) -> int:
     if max_samples is None:
         return n
     if isinstance(max_samples, Integral):
+        if max_samples > n:
+            raise ValueError(f"max_samples={max_samples} is more than the {n} rows")
         return int(max_samples)
     return max(1, round(max_samples * n))
 
