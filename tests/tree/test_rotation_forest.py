@@ -37,14 +37,13 @@ def test_axes_are_the_principal_ones(rng):
 def test_probabilities_are_the_mean_of_trees_on_rotated_rows(rng):
     X, y = load_wine(return_X_y=True)
     model = RotationForestClassifier(5, random_state=3).fit(X, y)
-    low, half = model.scale_
-    scaled = (X - low) / (2 * half)
+    scaled = (X - model.data_min_) / (model.data_max_ - model.data_min_)
     np.testing.assert_allclose([scaled.min(0), scaled.max(0)], [np.zeros(13), np.ones(13)])
     members = []
     for rotation, tree in zip(model.rotations_, model.estimators_, strict=True):
         again = DecisionTreeClassifier().fit(rotate(scaled, rotation), y)
         assert again.score(rotate(scaled, rotation), y) == 1
-        members.append(tree.predict_proba(rotate(scaled, rotation)))
+        members.append(tree.predict_proba(rotate(model._scaled(X), rotation)))
     np.testing.assert_allclose(model.predict_proba(X), np.mean(members, axis=0), rtol=1e-12)
 
 

@@ -188,7 +188,7 @@ def noise_bias_and_variance() -> Iterator[Evidence]:
     for trees with their depth.
     """
     rng = np.random.default_rng(4)
-    x, sigma, repeats = np.linspace(-1, 1, 30), 0.3, 400
+    x, sigma, repeats = np.linspace(-1, 1, 30), 0.3, 120
     truth = np.sin(3 * x)
     degrees, depths = (1, 3, 7), (1, 2, 4)
     families = {
@@ -204,7 +204,7 @@ def noise_bias_and_variance() -> Iterator[Evidence]:
             biases.append(np.mean((g.mean(axis=0) - truth) ** 2))
             variances.append(np.mean(g.var(axis=0)))
             parts = biases[-1] + sigma**2 + variances[-1]
-            # 12000 squares of noise: their mean has a deviation of 1.3%
-            yield equal(f"error at {family} {number}", error / parts, 1.0, 0.05)
+            # 3600 squares: their mean has a deviation of 2.4%, and the variance one of its own
+            yield equal(f"error at {family} {number}", error / parts, 1.0, 0.1)
         yield true(f"bias falls with the {family}", np.diff(biases).max() < 0)
         yield true(f"variance rises with the {family}", np.diff(variances).min() > 0)

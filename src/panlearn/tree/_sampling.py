@@ -41,9 +41,10 @@ def sample_size(max_samples: Any, weight: np.ndarray) -> int:
     if max_samples is None:
         return n
     if isinstance(max_samples, Integral):
-        if max_samples > n:
-            raise ValueError(f"max_samples={max_samples} is more than the {n} rows")
-        return int(max_samples)
+        size = int(max_samples)
+        if size > n:
+            raise ValueError(f"max_samples={size} is more than the {n} rows")
+        return size
     return max(1, round(max_samples * n))
 
 

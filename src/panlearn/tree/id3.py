@@ -18,6 +18,9 @@ from panlearn.tree._base import ProbabilisticClassifier, encode_labels
 from panlearn.tree._split import TIE
 from panlearn.tree._structure import CategoricalTree
 
+CATEGORY = str | int | float | np.generic | None
+MISSING = "missing", np.nan
+
 
 @dataclass(eq=False, repr=False)
 class ID3Classifier(ProbabilisticClassifier):
@@ -38,9 +41,7 @@ class ID3Classifier(ProbabilisticClassifier):
     Attributes
     ----------
     tree_ : CategoricalTree
-        The nodes as flat arrays in preorder.
-    encoder_ : OrdinalEncoder
-        The categories of each attribute.
+        The nodes as flat arrays in preorder, and the categories of each attribute.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     n_features_in_ : int
@@ -109,24 +110,21 @@ class ID3Classifier(ProbabilisticClassifier):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self.classes_, codes = encode_labels(y)
-        self.encoder_ = OrdinalEncoder(
-            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
-        ).fit(X)
+        categories = OrdinalEncoder().fit(X).categories_
         dtype = np.float32 if X.dtype == np.float32 else np.float64
-        self.tree_ = self._grow(self._encode(X), codes, weight, dtype)
+        self.tree_ = self._grow(encode(X, categories), categories, codes, weight, dtype)
         return self
 
-    def _encode(self, X: np.ndarray) -> np.ndarray:
-        """The number of each category, -1 if it is unknown; a missing one has the last number."""
-        codes = self.encoder_.transform(X).astype(np.int32)
-        last = np.array([len(c) - 1 for c in self.encoder_.categories_], dtype=np.int32)
-        return np.where(codes == -2, last, codes)
-
     def _grow(
-        self, X: np.ndarray, codes: np.ndarray, weight: np.ndarray, dtype: type
+        self,
+        X: np.ndarray,
+        categories: list[np.ndarray],
+        codes: np.ndarray,
+        weight: np.ndarray,
+        dtype: type,
     ) -> CategoricalTree:
         """Grow depth first; each node is a set of rows and of the attributes not asked above it."""
-        n_categories = np.array([len(c) for c in self.encoder_.categories_])
+        n_categories = np.array([len(c) for c in categories])
         k, deepest = len(self.classes_), X.shape[1] if self.max_depth is None else self.max_depth
         feature, start, impurity, samples, values, weights = [], [], [], [], [], []
         branches: list[int] = []
@@ -157,7 +155,7 @@ class ID3Classifier(ProbabilisticClassifier):
                 inside = rows[X[rows, best] == category]
                 stack.append((inside, left, depth + 1, start[node] + int(category)))
         return CategoricalTree(
-            self.encoder_.categories_,
+            categories,
             np.array(feature, dtype=np.int32),
             np.array(start, dtype=np.int32),
             np.array(branches, dtype=np.int32),
@@ -179,7 +177,8 @@ class ID3Classifier(ProbabilisticClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.tree_.value[self.apply(X)]
+        nodes = self.apply(X)
+        return self.tree_.value[nodes]
 
     def apply(self, X: Any) -> np.ndarray:
         """Find the node of each row: a leaf, or where its category has no branch.
@@ -196,7 +195,7 @@ class ID3Classifier(ProbabilisticClassifier):
         """
         self._require_fitted()
         X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
-        return self.tree_.apply(self._encode(X))
+        return self.tree_.apply(encode(X, self.tree_.categories))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,6 +203,22 @@ class ID3Classifier(ProbabilisticClassifier):
         tags.input_tags.string = True
         tags.classifier_tags.poor_score = True  # on numbers, of which each is a category
         return tags
+
+
+def encode(X: np.ndarray, categories: list[np.ndarray]) -> np.ndarray:
+    """The place of each value among the categories of its attribute, -1 if it is not there."""
+    result = np.empty(X.shape, dtype=np.int32)
+    for j, known in enumerate(categories):
+        # NaN equals nothing, so it gets a key of its own
+        places = {MISSING if c != c else c: i for i, c in enumerate(known.tolist())}
+        column = X[:, j].tolist()
+        if strange := [v for v in column if not isinstance(v, CATEGORY)]:
+            raise TypeError(
+                f"X holds a {type(strange[0]).__name__} object in column {j}; a category is a "
+                "string, a number, a boolean, None or NaN"
+            )
+        result[:, j] = [places.get(MISSING if v != v else v, -1) for v in column]
+    return result
 
 
 @njit(cache=True, nogil=True)

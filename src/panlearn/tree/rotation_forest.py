@@ -56,8 +56,8 @@ class RotationForestClassifier(ProbabilisticClassifier):
         The trees, which take rotated rows.
     rotations_ : ndarray of shape (n_estimators, n_features, n_features)
         The orthogonal matrices :math:`R_m`.
-    scale_ : ndarray of shape (2, n_features)
-        Least value and range of each feature, by which rows are brought to [0, 1] first.
+    data_min_, data_max_ : ndarray of shape (n_features,)
+        Least and largest value of each feature, by which rows are brought to [0, 1] first.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     n_features_in_ : int
@@ -121,10 +121,7 @@ class RotationForestClassifier(ProbabilisticClassifier):
         dtype = X.dtype
         self.classes_, codes = encode_labels(y)
         k, d = len(self.classes_), X.shape[1]
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        # halves, for a range may exceed the largest float
-        extent = high / 2 - low / 2
-        self.scale_ = np.array([low, np.where(extent > 0, extent, 0.5)])
+        self.data_min_, self.data_max_ = X.min(axis=0), X.max(axis=0)
         X = self._scaled(X)
         problem = label_problem(codes, k, weight, "gini")
 
@@ -144,14 +141,17 @@ class RotationForestClassifier(ProbabilisticClassifier):
         return self
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        low, half = self.scale_
-        return (X.astype(np.float64) / 2 - low / 2) / half
+        # halves, for a range may exceed the largest float
+        low, high = self.data_min_ / 2.0, self.data_max_ / 2.0
+        extent = (high - low).astype(np.float64)
+        return (X.astype(np.float64) / 2 - low) / np.where(extent > 0, extent, 0.5)
 
     def _groups(self, d: int, rng: np.random.Generator) -> list[np.ndarray]:
         """A random partition of the features."""
         order, groups = rng.permutation(d), []
+        fewest, most = min(self.min_group, d), min(self.max_group, d)
         while len(order):
-            size = int(rng.integers(self.min_group, self.max_group, endpoint=True))
+            size = int(rng.integers(fewest, most, endpoint=True))
             groups.append(order[:size])
             order = order[size:]
         return groups
