@@ -26,10 +26,10 @@ def test_rotations_are_orthogonal_and_mix_groups_only(rng):
 def test_axes_are_the_principal_ones(rng):
     """With one class in a sample as large as the data, those of the whole up to sampling."""
     X = rng.normal(size=(20_000, 2)) @ np.array([[2.0, 1.0], [0.0, 0.5]])
-    codes = np.zeros(len(X), dtype=int)
-    rotation = random_rotation(X, codes, rng, [np.arange(2)], 0.0)
+    rotation = random_rotation(X, [np.arange(len(X))], rng, [np.arange(2)], 0.0)
     axes = np.linalg.eigh(np.cov(X.T))[1]
     np.testing.assert_allclose(np.abs(rotation), np.abs(axes), atol=0.02)
+    np.testing.assert_allclose(rotate(X, rotation), X @ rotation, atol=1e-12)
     turned = np.cov(rotate(X, rotation).T)
     assert abs(turned[0, 1]) < 0.03 * turned[1, 1]
 

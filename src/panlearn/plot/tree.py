@@ -122,7 +122,11 @@ class TreeDisplay:
             return tree.question(node, self.feature_names[tree.feature[node]])
         answer = leaf_text(self.model, node, self.class_names).partition(": ")[2]
         rows = tree.n_node_samples[node]
-        return f"{answer}\n{rows} rows" + ("" if tree.is_leaf[node] else " …")
+        return (
+            f"{answer}\n{rows} row"
+            + ("s" if rows > 1 else "")
+            + ("" if tree.is_leaf[node] else " …")
+        )
 
     def _edge(self, above: Any, below: Any, rows: int, answer: str) -> None:
         part = rows / self.model.tree_.n_node_samples[0]
