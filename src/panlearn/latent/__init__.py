@@ -7,6 +7,7 @@ and `_starts`, which draws first centres from rows in any order; `gaussian_mixtu
 
 from panlearn.latent.gaussian_mixture import GaussianMixture
 from panlearn.latent.kmeans import KMeans
+from panlearn.latent.nmf import NMF
 from panlearn.latent.pca import PCA
 
-__all__ = ["PCA", "GaussianMixture", "KMeans"]
+__all__ = ["NMF", "PCA", "GaussianMixture", "KMeans"]
