@@ -74,4 +74,4 @@ def test_nmf_transform(name):
     rows = X.toarray() if sparse.issparse(X) else X
     residuals = [np.linalg.norm(rows - m.transform(X) @ m.components_) for m in (ours, theirs)]
     assert residuals[0] <= residuals[1] * (1 + 1e-6)
-    assert residuals[0] == pytest.approx(residuals[1], rel=1e-4)
+    assert residuals[0] == pytest.approx(residuals[1], rel=1e-3)

@@ -107,8 +107,9 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     rows is read once an iteration and blocks are shared by the threads; any number of threads gives
     the same bits.
 
-    `transform` solves the convex problem of each row for the fixed parts to rounding, so a row's
-    result does not depend on the other rows, and ``fit_transform(X)`` is ``fit(X).transform(X)``.
+    `transform` solves the convex problem of each row for the fixed parts by itself, until no
+    coordinate moves by :math:`10^{-8}` of the largest or for 1000 sweeps, so that a row's result does
+    not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``.
 
     References
     ----------
