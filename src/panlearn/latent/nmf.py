@@ -108,8 +108,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     the same bits.
 
     `transform` solves the convex problem of each row for the fixed parts by itself, until no
-    coordinate moves by :math:`10^{-8}` of the largest or for 1000 sweeps, so that a row's result does
-    not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``.
+    coordinate moves by :math:`10^{-8}` of the largest or for 1000 sweeps, so that a row's result
+    does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``.
 
     References
     ----------
