@@ -89,14 +89,14 @@ def _conjugate_gradients(
     """A few steps for each row from where it is; each lowers the objective of the row."""
     k = other.shape[1]
     b, r, p, image = np.empty((4, k), dtype=out.dtype)
-    zero, value, squares = ridge[0] * 0, 0.0, 0.0
+    zero, value, squares = out.dtype.type(0), 0.0, 0.0
     for row in range(start, stop):
         first, last = indptr[row], indptr[row + 1]
         x = out[row]
         if first == last:
             x[:] = 0
             continue
-        penalty = ridge[0] + ridge[1] * (last - first)
+        penalty = ridge[0] + ridge[1] * out.dtype.type(last - first)
         for s in range(k):
             total = penalty * x[s]
             for f in range(k):
@@ -165,7 +165,8 @@ def _cholesky(
     """The solution of each row; a direction that the entries leave free gets no part in it."""
     k = other.shape[1]
     A, b = np.empty((k, k), dtype=out.dtype), np.empty(k, dtype=out.dtype)
-    value, squares, epsilon = 0.0, 0.0, np.finfo(out.dtype).eps
+    zero, value, squares = out.dtype.type(0), 0.0, 0.0
+    smallest = out.dtype.type(8 * k) * np.finfo(out.dtype).eps  # of the largest pivot
     for row in range(start, stop):
         first, last = indptr[row], indptr[row + 1]
         x = out[row]
@@ -173,7 +174,7 @@ def _cholesky(
             x[:] = 0
             continue
         A[:], b[:] = gram, 0
-        penalty = ridge[0] + ridge[1] * (last - first)
+        penalty = ridge[0] + ridge[1] * out.dtype.type(last - first)
         for at in range(first, last):
             y, t = other[indices[at]], target[at] - offset[indices[at]]
             squares += t * t
@@ -182,7 +183,7 @@ def _cholesky(
                 scaled = weight[at] * y[s]
                 for f in range(s + 1):
                     A[s, f] += scaled * y[f]
-        largest = ridge[0] * 0
+        largest = zero
         for s in range(k):
             A[s, s] += penalty
             largest = max(largest, A[s, s])
@@ -192,19 +193,19 @@ def _cholesky(
                 for q in range(f):
                     total -= A[s, q] * A[f, q]
                 if f < s:
-                    A[s, f] = total / A[f, f] if A[f, f] > 0 else total * 0
+                    A[s, f] = total / A[f, f] if A[f, f] > 0 else zero
                 else:
-                    A[s, s] = np.sqrt(total) if total > 8 * k * epsilon * largest else total * 0
+                    A[s, s] = np.sqrt(total) if total > smallest * largest else zero
         for s in range(k):
             total = b[s]
             for f in range(s):
                 total -= A[s, f] * x[f]
-            x[s] = total / A[s, s] if A[s, s] > 0 else total * 0
+            x[s] = total / A[s, s] if A[s, s] > 0 else zero
         for s in range(k - 1, -1, -1):
             total = x[s]
             for f in range(s + 1, k):
                 total -= A[f, s] * x[f]
-            x[s] = total / A[s, s] if A[s, s] > 0 else total * 0
+            x[s] = total / A[s, s] if A[s, s] > 0 else zero
         for f in range(k):
             value -= b[f] * x[f]
     return value, squares

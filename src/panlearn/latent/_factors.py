@@ -87,7 +87,8 @@ class Stochastic:
         self._by_user, self._biased = loss.entries(X), loss.biased
         self._counts = np.bincount(X.indices, minlength=X.shape[1])
         self._entries = Diagonals(X, self._by_user.target)
-        self._rates = np.array([learning_rate, loss.regularization], dtype=X.dtype)
+        self._ridge = loss.regularization
+        self._rates = np.array([learning_rate, 1 - learning_rate * self._ridge], dtype=X.dtype)
         self.users, self.items = _start(X.shape, k, 1, rng, X.dtype)
         target = self._by_user.target.astype(float, copy=False)
         self.baseline = float(target @ target)
@@ -96,7 +97,7 @@ class Stochastic:
         """One pass over the ratings; returns the objective with the errors that were met."""
         errors = self._entries.epoch(self.users, self.items, self._biased, self._rates, share)
         squares = np.einsum("ij,ij->i", self.items, self.items, dtype=float)
-        penalty = self._by_user.penalty(self.users) + self._rates[1] * (self._counts @ squares)
+        penalty = self._by_user.penalty(self.users) + self._ridge * (self._counts @ squares)
         return errors + float(penalty)
 
 

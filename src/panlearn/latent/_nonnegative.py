@@ -208,11 +208,11 @@ def _descend(
     is at most `tol` of its largest coordinate.
     """
     n, k = rows.shape
-    l1, l2 = penalty[0], penalty[1]
+    l1, l2, zero = penalty[0], penalty[1], rows.dtype.type(0)
     for i in range(n):
         w = rows[i]
         for _ in range(sweeps):
-            moved, largest = l1 * 0, l1 * 0
+            moved, largest = zero, zero
             for t in range(k):
                 curvature = gram[t, t] + l2
                 if curvature <= 0:
@@ -220,7 +220,7 @@ def _descend(
                 gradient = l1 + l2 * w[t] - cross[i, t]
                 for q in range(k):
                     gradient += gram[t, q] * w[q]
-                new = max(w[t] - gradient / curvature, l1 * 0)
+                new = max(w[t] - gradient / curvature, zero)
                 moved, largest = max(moved, abs(new - w[t])), max(largest, new)
                 w[t] = new
             if moved <= tol * largest:
@@ -245,7 +245,7 @@ def _products(indptr: np.ndarray, indices: np.ndarray, W: np.ndarray, Ht: np.nda
     values = np.empty(len(indices), dtype=W.dtype)
     for i in range(len(indptr) - 1):
         for at in range(indptr[i], indptr[i + 1]):
-            row, total = Ht[indices[at]], W[i, 0] * 0
+            row, total = Ht[indices[at]], W.dtype.type(0)
             for t in range(W.shape[1]):
                 total += W[i, t] * row[t]
             values[at] = total

@@ -15,6 +15,7 @@ from numba import njit
 from panlearn.latent._workers import Share
 
 GROUPS = 8
+FEW = 20_000  # entries that are sooner done than handed to threads
 
 
 class Diagonals:
@@ -38,10 +39,10 @@ class Diagonals:
         self, users: np.ndarray, items: np.ndarray, biased: bool, rates: np.ndarray, share: Share
     ) -> float:
         """One step an entry, in place; returns the sum of the squared errors that were met."""
-        total = 0.0
+        total, run = 0.0, share if len(self.target) > FEW else map
         for shift in range(self.count):
             pairs = [g * self.count + (g + shift) % self.count for g in range(self.count)]
-            total += sum(share(lambda pair: self._run(pair, users, items, biased, rates), pairs))
+            total += sum(run(lambda pair: self._run(pair, users, items, biased, rates), pairs))
         return total
 
     def _run(
@@ -60,11 +61,11 @@ def _steps(
     users: np.ndarray,  # (n, k + 1): factors, then the bias
     items: np.ndarray,
     biased: bool,
-    rates: np.ndarray,  # learning rate and regularisation
+    rates: np.ndarray,  # the learning rate η and 1 - ηλ
 ) -> float:
     """Add rate (e q - λ p) to p, rate (e p - λ q) to q and rate (e - λ b) to the biases b."""
     k = users.shape[1] - 1
-    rate, keep, squares = rates[0], 1 - rates[0] * rates[1], 0.0
+    rate, keep, squares = rates[0], rates[1], 0.0
     for at in range(len(target)):
         p, q = users[user[at]], items[item[at]]
         error = target[at] - p[k] - q[k]

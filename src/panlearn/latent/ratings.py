@@ -118,27 +118,33 @@ class Ratings(Value):
 
 def _numbered(labels: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The number of each label, and the labels by number."""
-    array = np.asarray(labels)
+    array = _one_kind(labels)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one column of labels; got shape {array.shape}")
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(f"{name} has labels that are NaN; leave such lines out")
-    if array.dtype.kind == "O":
-        if any(label is None or label != label for label in array):
-            raise ValueError(f"{name} has labels that are missing; leave such lines out")
-        if all(isinstance(label, str) for label in array):
-            array = array.astype(str)
     if array.dtype.kind != "O":
         found, numbers = np.unique(array, return_inverse=True)
         return numbers, found
+    if any(label is None or label != label for label in array):
+        raise ValueError(f"{name} has labels that are missing; leave such lines out")
     distinct = {label: i for i, label in enumerate(dict.fromkeys(array.tolist()))}
     names = np.empty(len(distinct), dtype=object)
     names[:] = list(distinct)
     return np.array([distinct[label] for label in array.tolist()], dtype=np.int64), names
 
 
+def _one_kind(labels: Any) -> np.ndarray:
+    """Labels as an array: of objects, if they are of several kinds, so that each stays itself."""
+    array = np.asarray(labels, dtype=object if isinstance(labels, list | tuple) else None)
+    if array.dtype.kind == "O" and len({type(label) for label in array.ravel()}) == 1:
+        plain = np.asarray(array.tolist())
+        return plain if plain.shape == array.shape else array
+    return array
+
+
 def positions(labels: np.ndarray, wanted: Any) -> np.ndarray:
     """Where each wanted label stands among `labels`; -1 if it does not."""
     place = {label: i for i, label in enumerate(labels.tolist())}
-    asked: Sequence[Any] = np.asarray(wanted).ravel().tolist()
+    asked: Sequence[Any] = np.atleast_1d(_one_kind(wanted)).ravel().tolist()
     return np.array([place.get(label, -1) for label in asked], dtype=np.int64)
