@@ -64,7 +64,12 @@ class Problem:
 
 
 def blocks_of(X: Any) -> list[tuple[slice, Any]]:
-    """Blocks of rows of the size of a cache; of the shape alone."""
+    """Blocks of rows, a function of the shape alone: dense ones of the size of a cache.
+
+    Sparse ones are few, for each adds up a dense array of one row a feature.
+    """
+    if sparse.issparse(X):
+        return row_blocks(X, max(1024, -(-X.shape[0] // 16)))
     return row_blocks(X, max(64, BLOCK_BYTES // (X.shape[1] * X.dtype.itemsize)))
 
 
