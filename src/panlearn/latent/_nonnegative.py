@@ -17,7 +17,7 @@ from scipy import sparse
 from panlearn.latent._workers import Share, row_blocks
 
 BLOCK_BYTES = 1 << 21  # of X: with its products it stays in the cache
-SWEEPS = 2  # over the coordinates for one product with X, which costs far more
+SWEEPS = 2  # over the coordinates for one product with X, where that costs far more
 MOST_SWEEPS = 1000  # for the rows of `transform`
 FEATURES = 1024  # columns of H that one thread updates
 
@@ -31,6 +31,8 @@ class Penalty:
 
     def value(self, rows: np.ndarray, weight: Any = 1.0) -> float:
         """The penalty of rows of these weights."""
+        if self.l1 == self.l2 == 0:
+            return 0.0
         each = self.l1 * rows.sum(axis=1) + 0.5 * self.l2 * (rows**2).sum(axis=1)
         return float(np.sum(weight * each))
 
@@ -57,6 +59,10 @@ class Problem:
     def sums(self, function: Callable[[slice, Any], tuple[Any, ...]]) -> list[Any]:
         """Add what a function of each block returns, in the order of the blocks."""
         return _add(self.share(lambda block: function(*block), self.blocks))
+
+    def sweeps(self, k: int) -> int:
+        """How often to go over k coordinates for one product with X."""
+        return SWEEPS if self.shape[1] >= 8 * k else 1
 
     def penalty(self, W: np.ndarray, Ht: np.ndarray) -> float:
         """Both penalties."""
@@ -164,9 +170,11 @@ def multiply_by_gram(
     multiply(rows, cross, rows @ gram, penalty)
 
 
-def descend(rows: np.ndarray, cross: np.ndarray, gram: np.ndarray, penalty: Penalty) -> None:
+def descend(
+    rows: np.ndarray, cross: np.ndarray, gram: np.ndarray, penalty: Penalty, sweeps: int
+) -> None:
     """Coordinate descent of the Frobenius loss."""
-    _descend(rows, np.ascontiguousarray(cross), gram, penalty.as_array(rows.dtype), SWEEPS, 0.0)
+    _descend(rows, np.ascontiguousarray(cross), gram, penalty.as_array(rows.dtype), sweeps, 0.0)
 
 
 def solve_frobenius(X: Any, Ht: np.ndarray, penalty: Penalty) -> np.ndarray:
@@ -209,25 +217,33 @@ def _descend(
 ) -> None:
     r"""Each :math:`w_t` of each row to :math:`\max(0, w_t - g_t / (G_{tt} + \lambda_2))` in turn.
 
-    :math:`g = G w - c + \lambda_1 + \lambda_2 w` is the gradient. A row ends when its largest move
-    is at most `tol` of its largest coordinate.
+    :math:`g = G w - c + \lambda_1 + \lambda_2 w` is the gradient, of which all but the last term is
+    kept up as w moves. A row ends when its largest move is at most `tol` of its largest coordinate.
     """
     n, k = rows.shape
     l1, l2, zero = penalty[0], penalty[1], rows.dtype.type(0)
+    slope = np.empty(k, dtype=rows.dtype)
     for i in range(n):
         w = rows[i]
+        for t in range(k):
+            slope[t] = l1 - cross[i, t]
+        for t in range(k):
+            if w[t] != 0:
+                for q in range(k):
+                    slope[q] += w[t] * gram[t, q]
         for _ in range(sweeps):
             moved, largest = zero, zero
             for t in range(k):
                 curvature = gram[t, t] + l2
                 if curvature <= 0:
                     continue
-                gradient = l1 + l2 * w[t] - cross[i, t]
-                for q in range(k):
-                    gradient += gram[t, q] * w[q]
-                new = max(w[t] - gradient / curvature, zero)
-                moved, largest = max(moved, abs(new - w[t])), max(largest, new)
-                w[t] = new
+                new = max(w[t] - (slope[t] + l2 * w[t]) / curvature, zero)
+                step = new - w[t]
+                if step != 0:
+                    w[t] = new
+                    for q in range(k):
+                        slope[q] += step * gram[t, q]
+                moved, largest = max(moved, abs(step)), max(largest, new)
             if moved <= tol * largest:
                 break
 

