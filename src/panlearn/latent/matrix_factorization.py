@@ -44,7 +44,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
     Parameters
     ----------
     n_components : int, default=32
-        The number of factors of a user and of an item.
+        The number of factors of a user and of an item; no more than there are users and items.
     feedback : {"explicit", "implicit"}, default="explicit"
         Whether the entries are ratings, of which the others are missing, or counts of what
         happened, of which the others are zero.
@@ -182,10 +182,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
                 raise ValueError("the squares of X overflow: rescale it")
             self._iterate(sides, share)
             axes = principal_axes(sides.items[:, :k])
-        self.user_factors_, self.item_factors_ = (
-            sides.users[:, :k] @ axes,
-            sides.items[:, :k] @ axes,
-        )
+            self.user_factors_ = sides.users[:, :k] @ axes
+            self.item_factors_ = sides.items[:, :k] @ axes
         self.user_bias_, self.item_bias_ = (
             side[:, k].copy() if side.shape[1] > k else np.zeros(len(side), dtype=side.dtype)
             for side in (sides.users, sides.items)
@@ -320,8 +318,11 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
                 UserWarning,
                 stacklevel=2,
             )
-        products = np.einsum("ij,ij->i", self.user_factors_[at], self.item_factors_[of])
-        estimate = self.global_mean_ + self.user_bias_[at] + self.item_bias_[of] + products
+        estimate = self.global_mean_ + self.user_bias_[at] + self.item_bias_[of]
+        for start in range(0, len(at), 1 << 16):  # the factors of all pairs may be many
+            part = slice(start, start + (1 << 16))
+            pair = self.user_factors_[at[part]], self.item_factors_[of[part]]
+            estimate[part] += np.einsum("ij,ij->i", *pair)
         return np.where(known, estimate, np.nan).astype(self.item_factors_.dtype, copy=False)
 
     def _folded(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
