@@ -77,6 +77,7 @@ class Library:
             X -= X.min() if wants.positive_only else 0
             return np.round(X) if wants.categorical else X, y
         signal = X @ direction + 0.5 + rng.normal(size=n)
+        X -= X.min() if get_tags(cls()).input_tags.positive_only else 0
         return X, (signal if is_regressor(cls()) else None)
 
     @staticmethod
