@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
 from panlearn.latent import NMF, MatrixFactorization
-from panlearn.latent._factors import Alternation, Loss
+from panlearn.latent._rating_factors import Alternation, Loss
 from panlearn.latent._stochastic_factors import _steps
 from panlearn.latent._workers import workers
 

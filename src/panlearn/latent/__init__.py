@@ -3,7 +3,7 @@
 Reading order: `pca` stands on `_spectrum`; `kmeans` on `_lloyd`, which assigns rows to centres,
 and `_starts`, which draws first centres from rows in any order; `gaussian_mixture` on
 `_gaussians`, its two steps, and `_covariances`, the four kinds; `nmf` on `_nonnegative`;
-`matrix_factorization` on `_factors`, which holds both sides, and a file for each solver.
+`matrix_factorization` on `_rating_factors`, which holds both sides, and a file for each solver.
 """
 
 from panlearn.latent import ranking
