@@ -179,7 +179,7 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         def likelihood(found: Mixture) -> float:
             return float(sample.weight_of @ log_densities(found, sample.rows)[0])
 
-        found = best_of(self, starts(self, rows, sample, rng), run, likelihood)
+        found = best_of(self, rows, starts(self, rows, sample, rng), run, likelihood)
         for name, value in self._attributes(found, rows.dtype).items():
             setattr(self, name, value)
         if not all(np.isfinite(v).all() for v in (self.means_, self.covariances_)):
