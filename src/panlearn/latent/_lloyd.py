@@ -198,17 +198,19 @@ def _assign(
     for start in range(0, n, CHUNK):
         size, m = min(CHUNK, n - start), 0
         for i in range(size):
-            square[i] = 0.0
+            size2, distance, own = 0.0, 0.0, labels[start + i]
             for j in range(d):
-                rows[i, j] = X[start + i, j] - origin[j]
-                square[i] += rows[i, j] * rows[i, j]
-            own = labels[start + i]
-            bounds[start + i] -= drift[own]
-            bound = bounds[start + i]
+                value = X[start + i, j] - origin[j]
+                rows[i, j] = value
+                size2 += value * value
+            bound = bounds[start + i] - drift[own]
+            bounds[start + i] = bound
             if bound > 0:
-                near[i] = _squared_distance(rows[i], centres[own])
-            if not (bound > 0 and near[i] < bound * bound):
-                scale = unit if unit * np.sqrt(square[i]) < 1e15 else 0.0
+                for j in range(d):
+                    distance += (rows[i, j] - centres[own, j]) ** 2
+            near[i], square[i] = distance, size2
+            if not (bound > 0 and distance < bound * bound):
+                scale = unit if unit * unit * size2 < 1e30 else 0.0
                 place[m] = i
                 for j in range(d):
                     open_rows[m, j] = scale * rows[i, j]
@@ -231,8 +233,10 @@ def _assign(
             own, other = best[a], np.float64(second[a]) / (unit * unit) - doubt
             if not gap > doubt or not square[i] * unit * unit < 1e30:
                 own, other = _in_double(rows[i], centres, half)
-            labels[start + i] = own
-            near[i] = _squared_distance(rows[i], centres[own])
+            distance = 0.0
+            for j in range(d):
+                distance += (rows[i, j] - centres[own, j]) ** 2
+            labels[start + i], near[i] = own, distance
             least = square[i] + 2 * other - SLACK * (square[i] + longest**2)
             bounds[start + i] = np.sqrt(max(least, 0.0))
         for i in range(size):
@@ -242,14 +246,6 @@ def _assign(
             for j in range(d):
                 total[own, j] += w * rows[i, j]
     return inertia
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _squared_distance(a: np.ndarray, b: np.ndarray) -> float:
-    total = 0.0
-    for j in range(len(a)):
-        total += (a[j] - b[j]) ** 2
-    return total
 
 
 @njit(cache=True, nogil=True)

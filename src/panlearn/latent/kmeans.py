@@ -77,9 +77,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     chunk of rows, and each centre to the mean of its rows; :math:`O(n k d)` an iteration, one walk
     over the rows wherever they are. Rows in memory keep a bound on the distance from all other
     centres, and those that it settles cost :math:`O(d)`, which late iterations live on. A centre
-    without rows moves to the row farthest from its own centre. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash of
-    their values, so that the order and the source of the rows change nothing; k-means++ takes the
-    best of a few candidates a step. The answer is the same for any number of threads.
+    without rows moves to the row farthest from its own centre. Starts are drawn from at most
+    ``max(10000, 100 k)`` distinct rows, chosen by a hash of their values, so that the order and the
+    source of the rows change nothing; k-means++ takes the best of a few candidates a step, and
+    starts over few rows run side by side. The answer is the same for any number of threads.
 
     `partial_fit` moves each centre towards the mean of its new rows by their share in the weight it
     has seen; the first call starts from its own rows.
