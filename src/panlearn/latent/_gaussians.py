@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 
 from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import Covariance
+from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
 LOG_2PI = float(np.log(2 * np.pi))
@@ -145,19 +146,13 @@ def _groups(at: Mixture, X: Any) -> Any:
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
         rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
-        index = np.arange(start, start + len(rows))
-        if not np.isnan(np.vdot(rows, rows)):
-            yield index, _Complete(at, rows, roots, constant)
-            continue
-        holes = np.isnan(rows)
-        patterns, code = np.unique(holes, axis=0, return_inverse=True)
-        matrices = at.kind.matrices(at.covariances, k, d) if matrices is None else matrices
-        for p, pattern in enumerate(patterns):
-            chosen = np.flatnonzero(code.ravel() == p)
-            if pattern.any():
-                yield index[chosen], _Incomplete(at, rows[chosen], ~pattern, matrices)
+        for index, seen in by_pattern(rows):
+            chosen = rows if len(index) == len(rows) else rows[index]
+            if seen.all():
+                yield start + index, _Complete(at, chosen, roots, constant)
             else:
-                yield index[chosen], _Complete(at, rows[chosen], roots, constant)
+                matrices = at.kind.matrices(at.covariances, k, d) if matrices is None else matrices
+                yield start + index, _Incomplete(at, chosen, seen, matrices)
 
 
 class _Complete:
