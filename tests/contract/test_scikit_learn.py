@@ -15,6 +15,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         ),
         "feeds fractions, which are no categories; scikit-learn's class cuts them down to integers",
     ),
+    "CategoricalMixture": dict.fromkeys(
+        ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+        "takes whatever has predict_proba and sparse rows for a classifier",
+    ),
     "GaussianMixture": dict.fromkeys(
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",

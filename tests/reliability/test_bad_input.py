@@ -178,6 +178,8 @@ def test_bad_rows_are_refused_by_name(any_class, library, case):
     X, y = library.problem(any_class)
     if get_tags(any_class()).input_tags.allow_nan and says_missing(case):
         pytest.skip("NaN is a missing entry")
+    if get_tags(any_class()).input_tags.string and case == "text":
+        pytest.skip("takes strings for categories")
     change, says = BAD_X[case]
     bad = change(X)
     if says.startswith("NaN") and "sparse" not in case:

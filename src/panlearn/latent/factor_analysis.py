@@ -207,10 +207,10 @@ def _extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray) -> n
 
 def _canonical(found: Factors) -> np.ndarray:
     """The loadings turned so that Wᵀ Ψ⁻¹ W is diagonal, and falls."""
-    _, values, turned = linalg.svd(
-        found.loadings / np.sqrt(found.noise)[:, None], full_matrices=False
-    )
-    return found.loadings @ turned.T if values.size else found.loadings
+    scale = np.sqrt(found.noise)[:, None]
+    left, values, _ = linalg.svd(found.loadings / scale, full_matrices=False)
+    values = np.where(values > 1e-12 * values[0], values, 0.0)  # the rest is rounding
+    return scale * left * values
 
 
 def turn(loadings: np.ndarray, gamma: float) -> np.ndarray:

@@ -124,6 +124,7 @@ class ProbabilisticPCA(LinearGaussian):
 
     def _learn(self, found: Factors, dtype: np.dtype) -> None:
         left, lengths, _ = linalg.svd(found.loadings, full_matrices=False)
+        lengths = np.where(lengths > 1e-12 * lengths[0], lengths, 0.0)  # the rest is rounding
         self.components_ = with_signs(left * lengths).T.astype(dtype, copy=False)
         self.noise_variance_ = float(found.noise[0])
         self.explained_variance_ = (lengths**2 + found.noise[0]).astype(dtype, copy=False)
