@@ -22,6 +22,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         }
         for name in ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier")
     },
+    "CategoricalMixture": dict.fromkeys(
+        ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+        "takes whatever has predict_proba and sparse rows for a classifier",
+    ),
     "GaussianMixture": dict.fromkeys(
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
