@@ -15,8 +15,8 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.latent._alternating import solve_side
-from panlearn.latent._rating_factors import Alternation, Loss, Stochastic, principal_axes
 from panlearn.latent._observed import labels_of, observed
+from panlearn.latent._rating_factors import Alternation, Loss, Stochastic, principal_axes
 from panlearn.latent._top import best_items
 from panlearn.latent._workers import Share, workers
 from panlearn.latent.ratings import Ratings, positions
