@@ -6,7 +6,9 @@ and `_starts`, which draws first centres from rows in any order; `gaussian_mixtu
 """
 
 from panlearn.latent.gaussian_mixture import GaussianMixture
+from panlearn.latent.isomap import Isomap
 from panlearn.latent.kmeans import KMeans
+from panlearn.latent.locally_linear import LocallyLinearEmbedding
 from panlearn.latent.pca import PCA
 
-__all__ = ["PCA", "GaussianMixture", "KMeans"]
+__all__ = ["PCA", "GaussianMixture", "Isomap", "KMeans", "LocallyLinearEmbedding"]
