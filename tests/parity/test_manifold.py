@@ -5,8 +5,9 @@ import pytest
 import sklearn.manifold as peer
 from scipy.linalg import subspace_angles
 from sklearn.datasets import load_digits, make_s_curve, make_swiss_roll
+from sklearn.neural_network import BernoulliRBM as PeerRBM
 
-from panlearn.latent import Isomap, LocallyLinearEmbedding
+from panlearn.latent import BernoulliRBM, Isomap, LocallyLinearEmbedding
 
 # a little noise on the digits, whose whole numbers tie
 noise = np.random.default_rng(0).normal(size=(500, 64))
@@ -52,3 +53,18 @@ def test_locally_linear_embedding(name, k):
     Q = new_rows(X)
     sign = np.sign((ours.embedding_ * theirs.embedding_).sum(axis=0))
     np.testing.assert_allclose(ours.transform(Q), sign * theirs.transform(Q), atol=1e-5)
+
+
+def test_rbm_learns_as_much_as_the_peer():
+    X = load_digits().data[:600] / 16
+    parameters = dict(n_components=40, learning_rate=0.06, n_iter=8, random_state=0)
+    ours, theirs = BernoulliRBM(**parameters).fit(X), PeerRBM(**parameters).fit(X)
+    twin = BernoulliRBM(**parameters).fit(X[:10])
+    for name in ("components_", "intercept_hidden_", "intercept_visible_"):
+        setattr(twin, name, getattr(theirs, name))
+    np.testing.assert_allclose(twin.transform(X), theirs.transform(X), rtol=1e-9)
+    np.testing.assert_allclose(twin.free_energy(X), theirs._free_energy(X), rtol=1e-9)
+    # the peer's score is an estimate of ours from one feature a row
+    estimates = [theirs.set_params(random_state=s).score_samples(X).mean() for s in range(30)]
+    assert twin.score(X) == pytest.approx(np.mean(estimates), abs=4 * np.std(estimates) / 30**0.5)
+    assert ours.score(X) > twin.score(X) - 0.5

@@ -5,10 +5,20 @@ and `_starts`, which draws first centres from rows in any order; `gaussian_mixtu
 `_gaussians`, its two steps, and `_covariances`, the four kinds.
 """
 
+from panlearn.latent.bernoulli_rbm import BernoulliRBM
 from panlearn.latent.gaussian_mixture import GaussianMixture
+from panlearn.latent.hopfield import HopfieldNetwork
 from panlearn.latent.isomap import Isomap
 from panlearn.latent.kmeans import KMeans
 from panlearn.latent.locally_linear import LocallyLinearEmbedding
 from panlearn.latent.pca import PCA
 
-__all__ = ["PCA", "GaussianMixture", "Isomap", "KMeans", "LocallyLinearEmbedding"]
+__all__ = [
+    "PCA",
+    "BernoulliRBM",
+    "GaussianMixture",
+    "HopfieldNetwork",
+    "Isomap",
+    "KMeans",
+    "LocallyLinearEmbedding",
+]
