@@ -72,8 +72,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     is taken as it stands, as a real-valued state. Each step takes the mean of :math:`h v^\top` over
     the batch minus that over the chains, three products of matrices for the whole batch. Each mean
     is over its own number of rows, so a last batch that is smaller is no longer weighed against
-    more chains. The rows are shuffled at each pass. `fit` computes in float32, whose rounding is far
-    below the noise of the chains, unless values beyond a million ask for more range.
+    more chains. The rows are shuffled at each pass. `fit` computes in float32, whose rounding is
+    far below the noise of the chains, unless values beyond a million ask for more range.
 
     The likelihood needs the partition function, a sum over all states of the smaller layer:
     `log_likelihood` is exact up to 22 units there. `score_samples` is the pseudo-log-likelihood
@@ -191,11 +191,13 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         W, b, c = layers
         up = layers.hidden(batch)
         states = self.h_samples_ if self.persistent else drawn(up, rng)
-        for k in range(self.n_gibbs):
-            states = drawn(down, rng) if k else states
+        sight, down = batch, up
+        for _ in range(self.n_gibbs):
             sight = drawn(layers.visible(states), rng)
             down = layers.hidden(sight)
-        self.h_samples_ = drawn(down, rng) if self.persistent else self.h_samples_
+            states = drawn(down, rng)
+        if self.persistent:
+            self.h_samples_ = states
         rate, free = self.learning_rate / len(batch), self.learning_rate / len(sight)
         W += rate * (up.T @ batch)
         W -= free * (down.T @ sight)
