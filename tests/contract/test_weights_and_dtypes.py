@@ -67,5 +67,5 @@ def test_float32_in_float32_out(any_class, library):
         expected = getattr(double, name)(X)
         if np.asarray(expected).dtype.kind == "f":
             assert value.dtype == np.float32, name
-            scale = np.abs(expected).max()
+            scale = np.abs(expected).max(initial=0)  # a model may find nothing, and so no column
             np.testing.assert_allclose(value, expected, rtol=0, atol=5e-3 * scale, err_msg=name)

@@ -9,6 +9,7 @@ from panlearn.latent.bernoulli_rbm import BernoulliRBM
 from panlearn.latent.dirichlet_process import DirichletProcessMixture
 from panlearn.latent.gaussian_mixture import GaussianMixture
 from panlearn.latent.hopfield import HopfieldNetwork
+from panlearn.latent.indian_buffet import IndianBuffetFactors
 from panlearn.latent.isomap import Isomap
 from panlearn.latent.kmeans import KMeans
 from panlearn.latent.locally_linear import LocallyLinearEmbedding
@@ -20,6 +21,7 @@ __all__ = [
     "DirichletProcessMixture",
     "GaussianMixture",
     "HopfieldNetwork",
+    "IndianBuffetFactors",
     "Isomap",
     "KMeans",
     "LocallyLinearEmbedding",
