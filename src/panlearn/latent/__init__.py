@@ -8,6 +8,7 @@ and `_starts`, which draws first centres from rows in any order; `gaussian_mixtu
 from panlearn.latent.bernoulli_rbm import BernoulliRBM
 from panlearn.latent.dirichlet_process import DirichletProcessMixture
 from panlearn.latent.gaussian_mixture import GaussianMixture
+from panlearn.latent.gplvm import GPLVM
 from panlearn.latent.hopfield import HopfieldNetwork
 from panlearn.latent.indian_buffet import IndianBuffetFactors
 from panlearn.latent.isomap import Isomap
@@ -16,6 +17,7 @@ from panlearn.latent.locally_linear import LocallyLinearEmbedding
 from panlearn.latent.pca import PCA
 
 __all__ = [
+    "GPLVM",
     "PCA",
     "BernoulliRBM",
     "DirichletProcessMixture",

@@ -100,8 +100,12 @@ def geodesics(graph: Edges, n_jobs: int | None = None) -> np.ndarray:
     distance = np.empty((graph.n, graph.n))
     blocks = [(i, min(i + 64, graph.n)) for i in range(0, graph.n, 64)]
     with ThreadPoolExecutor(threads(n_jobs)) as pool:
-        list(pool.map(lambda block: shortest_paths(*graph, *block, distance), blocks))
+        list(pool.map(lambda b: _search(graph, b[0], b[1], distance), blocks))
     return distance
+
+
+def _search(graph: Edges, first: int, last: int, distance: np.ndarray) -> None:
+    shortest_paths(graph.starts, graph.ends, graph.lengths, first, last, distance)
 
 
 @njit(cache=True, nogil=True)

@@ -7,16 +7,11 @@ from scipy.special import gammaln
 
 
 def draw_partition(n: int, concentration: float, rng: np.random.Generator) -> np.ndarray:
-    """Seat n guests: at a table with m others by m, at a new one by the concentration."""
+    """Seat n guests: each at a new table by the concentration, or beside any earlier guest by one."""
     labels = np.zeros(n, dtype=np.int64)
-    counts: list[int] = []
-    for i in range(n):
-        weight = np.array([*counts, concentration])
-        table = int(rng.choice(len(weight), p=weight / weight.sum()))
-        labels[i] = table
-        if table == len(counts):
-            counts.append(0)
-        counts[table] += 1
+    for i, coin in enumerate(rng.random(n)):
+        place = coin * (concentration + i) - concentration
+        labels[i] = labels[int(place)] if place >= 0 else labels[:i].max(initial=-1) + 1
     return labels
 
 

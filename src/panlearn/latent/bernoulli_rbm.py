@@ -130,18 +130,17 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         dtype, size, n = X.dtype, self.batch_size, len(X)
         if max(X.max(), -X.min()) < 1e6:
             X = X.astype(np.float32, copy=False)
-        layers = self._begin(X, rng)
+        layers, chains = self._begin(X, rng)
         seen: list[float] = []
         for _ in range(self.n_iter):
             order = rng.permutation(n)
             for i in range(0, n, size):
-                self._step(layers, X[order[i : i + size]], rng)
+                chains = self._step(layers, X[order[i : i + size]], chains, rng)
             sight = X[:1000]
             seen.append(float(np.mean((sight - layers.visible(layers.hidden(sight))) ** 2)))
-        self._learned(Layers(*(a.astype(dtype, copy=False) for a in layers)))
-        self.h_samples_ = self.h_samples_.astype(dtype, copy=False)
-        self.history_ = {"reconstruction_error": seen}
-        return self
+        self.n_steps_ = self.n_iter * -(-n // size)
+        as_given = [a.astype(dtype, copy=False) for a in (*layers, chains)]
+        return self._learned(Layers(*as_given[:3]), as_given[3], seen)
 
     @fitting
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -162,48 +161,52 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if isinstance(seed, int | np.integer):  # another stream at each call, the same again
             seed = np.random.default_rng([int(seed), 0 if first else self.n_steps_])
         rng = generator(seed)
-        layers = self._begin(X, rng) if first else self._layers
+        layers, chains = self._begin(X, rng) if first else (self._layers, self.h_samples_)
         layers = Layers(*(a.copy() for a in layers))  # the step is in place, and it may fail
-        self._step(layers, X, rng)
-        self._learned(layers)
+        chains = self._step(layers, X, chains, rng)
         error = float(np.mean((X - layers.visible(layers.hidden(X))) ** 2))
         past = [] if first else self.history_["reconstruction_error"]
-        self.history_ = {"reconstruction_error": [*past, error]}
-        return self
+        self.n_steps_ = 1 if first else self.n_steps_ + 1
+        return self._learned(layers, chains, [*past, error])
 
-    def _begin(self, X: np.ndarray, rng: np.random.Generator) -> Layers:
+    def _begin(self, X: np.ndarray, rng: np.random.Generator) -> tuple[Layers, np.ndarray]:
         shape = (self.n_components, X.shape[1])
         require_memory((2, *shape), "the weights, twice,", "lower n_components")
         chains = (self.batch_size, self.n_components)
         require_memory((2, *chains), "the chains, twice,", "lower batch_size or n_components")
-        self.h_samples_, self.n_steps_ = np.zeros(chains, dtype=X.dtype), 0
-        return Layers(
+        layers = Layers(
             rng.normal(0, 0.01, size=shape).astype(X.dtype, copy=False),
             np.zeros(shape[1], dtype=X.dtype),
             np.zeros(shape[0], dtype=X.dtype),
         )
+        return layers, np.zeros(chains, dtype=X.dtype)
 
-    def _learned(self, layers: Layers) -> None:
-        self.components_, self.intercept_visible_, self.intercept_hidden_ = layers
+    def _step(
+        self, layers: Layers, batch: np.ndarray, chains: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Climb along the mean of h v' over the batch minus that over the chains, in place.
 
-    def _step(self, layers: Layers, batch: np.ndarray, rng: np.random.Generator) -> None:
-        """Climb along the mean of h v' over the batch minus that over the chains, in place."""
+        Returns the states of the persistent chains.
+        """
         W, b, c = layers
         up = layers.hidden(batch)
-        states = self.h_samples_ if self.persistent else drawn(up, rng)
+        states = chains if self.persistent else drawn(up, rng)
         sight, down = batch, up
         for _ in range(self.n_gibbs):
             sight = drawn(layers.visible(states), rng)
             down = layers.hidden(sight)
             states = drawn(down, rng)
-        if self.persistent:
-            self.h_samples_ = states
         rate, free = self.learning_rate / len(batch), self.learning_rate / len(sight)
         W += rate * (up.T @ batch)
         W -= free * (down.T @ sight)
         b += rate * batch.sum(axis=0) - free * sight.sum(axis=0)
         c += rate * up.sum(axis=0) - free * down.sum(axis=0)
-        self.n_steps_ += 1
+        return states if self.persistent else chains
+
+    def _learned(self, layers: Layers, chains: np.ndarray, errors: list[float]) -> Self:
+        self.components_, self.intercept_visible_, self.intercept_hidden_ = layers
+        self.h_samples_, self.history_ = chains, {"reconstruction_error": errors}
+        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Give the probabilities of the hidden units.
