@@ -81,11 +81,13 @@ def test_too_many_patterns_are_not_stable_and_the_projection_holds_more(rng):
     np.testing.assert_array_equal(memory.transform(patterns), patterns)
 
 
-def test_the_threshold_reads_any_two_levels(rng):
+def test_any_two_levels_about_zero_are_the_same_states(rng):
     patterns = random_patterns(rng, 3, 50)
     plain = HopfieldNetwork().fit(patterns)
-    for low, high in ((0, 1), (3, 250)):
-        grey = np.where(patterns > 0, high, low)
-        memory = HopfieldNetwork(threshold=(low + high) / 2).fit(grey)
+    for low, high in ((0, 1), (-3, 250)):
+        levels = np.where(patterns > 0, high, low)
+        memory = HopfieldNetwork().fit(levels)
         np.testing.assert_array_equal(memory.weights_, plain.weights_)
-        np.testing.assert_array_equal(memory.transform(grey), plain.transform(patterns))
+        np.testing.assert_array_equal(memory.transform(levels), plain.transform(patterns))
+        np.testing.assert_array_equal(memory.energy(levels), plain.energy(patterns))
+    assert plain.score(patterns) == pytest.approx(-plain.energy(patterns).mean())

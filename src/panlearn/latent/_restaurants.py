@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 
 def draw_partition(n: int, concentration: float, rng: np.random.Generator) -> np.ndarray:
-    """Seat n guests: each at a new table by the concentration, or beside any earlier guest by one."""
+    """Seat n guests, each at a new table by the concentration or beside an earlier guest by one."""
     labels = np.zeros(n, dtype=np.int64)
     for i, coin in enumerate(rng.random(n)):
         place = coin * (concentration + i) - concentration

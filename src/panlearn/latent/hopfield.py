@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numba import njit
@@ -12,7 +12,6 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds
 from panlearn.latent._rows import rows_in_memory
 
 
@@ -26,9 +25,6 @@ class HopfieldNetwork(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    threshold : float, default=0.0
-        A value above it is a unit that is on, 1; any other is off, -1. So patterns may be given in
-        -1 and 1, in 0 and 1, or as grey values.
     rule : {"hebb", "projection"}, default="hebb"
         How patterns are stored. Hebb's rule is the sum above, good for patterns that are not
         alike. The projection on the span of the patterns stores any that are linearly independent.
@@ -51,11 +47,13 @@ class HopfieldNetwork(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     Notes
     -----
-    Recall is asynchronous: one unit after the other, in their order, takes the sign of its field,
-    and keeps its state if the field is zero. With W symmetric and no coupling of a unit to itself
-    each flip lowers the energy by :math:`2 |(W s)_i|`, so the dynamics stop at a fixed point,
-    always. It need not be a stored pattern: mixtures of patterns and reversed patterns are minima
-    too. A sweep is one product of matrices for the first fields, then :math:`O(d)` a flip.
+    A value above zero is a unit that is on, 1, any other is off, -1: patterns may be given in -1
+    and 1 or in 0 and 1. Recall is asynchronous: one unit after the other, in their order, takes the
+    sign of its field, and keeps its state if the field is zero. With W symmetric and no coupling of
+    a unit to itself each flip lowers the energy by :math:`2 |(W s)_i|`, so the dynamics stop at a
+    fixed point, always. It need not be a stored pattern: mixtures of patterns and reversed patterns
+    are minima too. A sweep is one product of matrices for the first fields, then :math:`O(d)` a
+    flip.
 
     References
     ----------
@@ -80,7 +78,6 @@ class HopfieldNetwork(OneToOneFeatureMixin, TransformerMixin, Estimator):
     array([-3., -3.])
     """
 
-    threshold: Annotated[float, Bounds()] = 0.0
     _: KW_ONLY
     rule: Literal["hebb", "projection"] = "hebb"
 
@@ -209,7 +206,7 @@ class HopfieldNetwork(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return states
 
     def _states(self, X: np.ndarray) -> np.ndarray:
-        return np.where(X > self.threshold, 1, -1).astype(X.dtype)
+        return np.where(X > 0, 1, -1).astype(X.dtype)
 
     @property
     def _rounding(self) -> float:
