@@ -72,5 +72,5 @@ def test_float32_in_float32_out(any_class, library):
             assert value.dtype == np.float32, name
             if any_class.__name__ in NOT_UNIQUE:
                 continue
-            scale = np.abs(expected).max()
+            scale = np.abs(expected).max(initial=0)  # a model may find nothing, and so no column
             np.testing.assert_allclose(value, expected, rtol=0, atol=5e-3 * scale, err_msg=name)

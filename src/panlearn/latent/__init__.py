@@ -9,10 +9,17 @@ and `_starts`, which draws first centres from rows in any order; `gaussian_mixtu
 """
 
 from panlearn.latent import ranking
+from panlearn.latent.bernoulli_rbm import BernoulliRBM
 from panlearn.latent.categorical_mixture import CategoricalMixture
+from panlearn.latent.dirichlet_process import DirichletProcessMixture
 from panlearn.latent.factor_analysis import FactorAnalysis
 from panlearn.latent.gaussian_mixture import GaussianMixture
+from panlearn.latent.gplvm import GPLVM
+from panlearn.latent.hopfield import HopfieldNetwork
+from panlearn.latent.indian_buffet import IndianBuffetFactors
+from panlearn.latent.isomap import Isomap
 from panlearn.latent.kmeans import KMeans
+from panlearn.latent.locally_linear import LocallyLinearEmbedding
 from panlearn.latent.matrix_factorization import MatrixFactorization
 from panlearn.latent.nmf import NMF
 from panlearn.latent.pca import PCA
@@ -20,12 +27,19 @@ from panlearn.latent.probabilistic_pca import ProbabilisticPCA
 from panlearn.latent.ratings import Ratings
 
 __all__ = [
+    "GPLVM",
     "NMF",
     "PCA",
+    "BernoulliRBM",
     "CategoricalMixture",
+    "DirichletProcessMixture",
     "FactorAnalysis",
     "GaussianMixture",
+    "HopfieldNetwork",
+    "IndianBuffetFactors",
+    "Isomap",
     "KMeans",
+    "LocallyLinearEmbedding",
     "MatrixFactorization",
     "ProbabilisticPCA",
     "Ratings",
