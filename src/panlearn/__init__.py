@@ -12,7 +12,17 @@ from typing import Any
 
 __version__ = _version("panlearn")
 
-FAMILIES = ("optimize", "linear", "bayes", "neighbors", "kernel", "tree", "latent", "sequence")
+FAMILIES = (
+    "optimize",
+    "linear",
+    "bayes",
+    "neighbors",
+    "kernel",
+    "tree",
+    "latent",
+    "sequence",
+    "montecarlo",
+)
 _HOMES = {
     "all_estimators": "panlearn.core.inventory",
     "show_versions": "panlearn.core.inventory",
