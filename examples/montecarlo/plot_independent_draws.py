@@ -48,7 +48,7 @@ weighted = [importance(log_density, *proposal(s), n_draws=4000, random_state=1) 
 middle.semilogx(scales, [w.ess / 4000 for w in weighted], "o-", label="effective share")
 middle.semilogx(scales, [w.pareto_k for w in weighted], "s-", label="shape of the tail")
 middle.axhline(0.7, color="0.5", linestyle=":")
-middle.set(xlabel="width of the proposal")
+middle.set(xlabel="width of the proposal", ylim=(-0.5, 1.1))
 middle.legend()
 waits = inverse_transform(
     cdf=lambda x: np.where(x < 0, 0, 1 - 0.6 * np.exp(-np.maximum(x, 0))), random_state=2

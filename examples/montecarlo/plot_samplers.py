@@ -53,9 +53,9 @@ runs = {
 
 figure, axes = plt.subplots(2, 4, figsize=(14, 6.5), layout="constrained", sharey="row")
 a, b = np.meshgrid(np.linspace(-3.2, 3.2, 200), np.linspace(-2, 6, 200))
-height = np.exp(log_density(np.column_stack([a.ravel(), b.ravel()]))).reshape(a.shape)
+height = log_density(np.column_stack([a.ravel(), b.ravel()])).reshape(a.shape)
 for (name, draws), above, below in zip(runs.items(), axes[0], axes[1], strict=True):
-    above.contour(a, b, height, levels=6, colors="0.75")
+    above.contour(a, b, height, levels=[-6, -4, -2, -1, -0.3], colors="0.75", linestyles="-")
     above.plot(*draws.draws[0, :100].T, "o-", color="C0", markersize=3, linewidth=0.6)
     size = diagnostics.ess_bulk(draws.draws).min()
     above.set(title=f"{name}: {size:.0f} effective draws", xlim=(-3.2, 3.2), ylim=(-2, 6))

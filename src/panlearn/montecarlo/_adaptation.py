@@ -53,7 +53,10 @@ class DualAveraging:
 class TunableSampler(Protocol):
     """What the adaptation asks of a sampler: its step and its spread can be set."""
 
-    step_size: float
+    @property
+    def step_size(self) -> float:
+        """The step, in units of the spread."""
+        ...
 
     def with_step(self, step_size: float) -> Any:
         """Return the sampler with another step."""

@@ -29,9 +29,9 @@ class State(NamedTuple):
     """Where the chains are: positions, what is known of them, and how the last step went."""
 
     position: np.ndarray
-    log_density: np.ndarray | None
+    log_density: Any
     acceptance: np.ndarray
-    gradient: np.ndarray | None = None
+    gradient: Any = None
     divergent: np.ndarray | None = None
 
 

@@ -86,8 +86,7 @@ def _invert(cdf: Any, u: np.ndarray) -> np.ndarray:
     else:
         raise ValueError("cdf does not rise from 0 to 1 on the floats; check it at both ends")
     low, high = _order(left), _order(right)
-    while (high - low > 1).any():
-        middle = (low & high) + ((low ^ high) >> 1)  # the mean, which cannot overflow
+    while ((middle := (low & high) + ((low ^ high) >> 1)) > low).any():  # their mean, rounded down
         above = cdf(_float(middle)) >= u
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return _float(high) + 0.0  # no negative zero

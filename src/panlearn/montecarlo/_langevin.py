@@ -171,7 +171,7 @@ def langevin(
     """
     if step_size is not None and not (np.isfinite(step_size) and step_size > 0):
         raise ValueError(f"step_size must be positive and finite; got {step_size!r}")
-    loop = dict(
+    loop: dict[str, Any] = dict(
         n_draws=n_draws,
         n_warmup=n_warmup,
         thin=thin,

@@ -21,7 +21,7 @@ class Metropolis:
     """The sampler: a proposal, and its acceptance by the ratio of densities."""
 
     log_density: Density
-    proposal: Callable[..., Any]
+    proposal: Any
 
     def init(self, position: np.ndarray) -> State:
         """Return the state of chains at their first positions."""

@@ -65,7 +65,7 @@ class Draws(Value):
     draws: np.ndarray
     acceptance: np.ndarray
     log_density: np.ndarray | None = None
-    divergences: np.ndarray | None = None
+    divergences: Any = None
     n_warmup: int = 0
     thin: int = 1
     info: dict[str, Any] = field(default_factory=dict)
