@@ -22,6 +22,7 @@ FAMILIES = (
     "latent",
     "sequence",
     "montecarlo",
+    "graphical",
 )
 _HOMES = {
     "all_estimators": "panlearn.core.inventory",
