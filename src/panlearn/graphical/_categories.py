@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -29,18 +30,28 @@ def _is_missing(value: Any) -> bool:
 def states_of(column: np.ndarray, name: Any) -> np.ndarray:
     """The distinct labels of a column, sorted."""
     try:
-        return np.unique(column[~missing(column)])
+        states = np.unique(column[~missing(column)])
     except TypeError:
         raise TypeError(
-            f"the states of {name!r} do not sort, as they are of different types; argument must be "
-            "a string or a number throughout a column"
+            f"the states of {name!r} do not sort, as its objects are of different types; argument "
+            "must be a string or a number throughout a column"
         ) from None
+    return plain(states) if states.dtype.kind == "O" else states
 
 
-def encode(column: np.ndarray, states: np.ndarray, name: Any) -> np.ndarray:
-    """Codes of labels; an unknown label is an error that names it."""
+def plain(states: np.ndarray) -> np.ndarray:
+    """Objects that are numbers, or strings, as an array of these."""
+    typed = np.array(states.tolist())
+    same = typed.dtype.kind in "biufU" and typed.shape == states.shape
+    return typed if same and typed.tolist() == states.tolist() else states
+
+
+def encode(
+    column: np.ndarray, states: np.ndarray, name: Any, *, lenient: bool = False
+) -> np.ndarray:
+    """Codes of labels, -1 for missing ones; an unknown label is an error, or missing too."""
     absent = missing(column)
-    present, whole = column[~absent], not absent.any()
+    present = column[~absent]
     if present.dtype.kind in "biuf" and states.dtype.kind in "biuf":
         order = np.argsort(states)
         at = np.searchsorted(states, present, sorter=order).clip(max=len(states) - 1)
@@ -50,15 +61,16 @@ def encode(column: np.ndarray, states: np.ndarray, name: Any) -> np.ndarray:
         place = {state: code for code, state in enumerate(states.tolist())}
         found = np.array([place.get(label, -1) for label in present.tolist()], dtype=np.int64)
         unknown = found < 0
-    if unknown.any():
+    strange = [v for v in present[unknown].tolist() if not isinstance(v, str | Number)]
+    if strange:
+        raise TypeError(f"{name!r} holds the object {strange[0]!r}, neither a string nor a number")
+    if unknown.any() and not lenient:
         raise ValueError(
             f"{present[unknown.argmax()]!r} is no state of {name!r}, which has {_shown(states)}; "
             "give all states in `states`, or mark the entry as missing"
         )
-    if whole:
-        return found
     codes = np.full(len(column), -1, dtype=np.int64)
-    codes[~absent] = found
+    codes[~absent] = np.where(unknown, -1, found)
     return codes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -26,14 +27,21 @@ def cliques(neighbours: list[set[int]], cardinality: Sequence[int]) -> list[tupl
     """
     graph = [set(s) for s in neighbours]
     left = set(range(len(graph)))
-    priority = {v: _priority(graph, v, cardinality) for v in left}
-    found: list[frozenset[int]] = []
+    priority = {v: (*_priority(graph, v, cardinality), v) for v in left}
+    queue = sorted(priority.values())
+    found: list[set[int]] = []
+    holders: list[list[set[int]]] = [[] for _ in graph]  # the cliques of each variable
     while left:
-        v = min(left, key=lambda u: (*priority[u], u))
+        entry = heapq.heappop(queue)
+        v = entry[2]
+        if v not in left or entry != priority[v]:
+            continue  # it has a newer entry
         around = graph[v]
-        clique = frozenset(around | {v})
-        if not any(clique <= other for other in found):
+        clique = around | {v}
+        if not any(clique <= other for other in holders[v]):
             found.append(clique)
+            for u in clique:
+                holders[u].append(clique)
         changed = set(around)
         for a, b in combinations(around, 2):
             if b not in graph[a]:
@@ -44,7 +52,8 @@ def cliques(neighbours: list[set[int]], cardinality: Sequence[int]) -> list[tupl
             graph[a].discard(v)
         left.discard(v)
         for u in changed & left:
-            priority[u] = _priority(graph, u, cardinality)
+            priority[u] = (*_priority(graph, u, cardinality), u)
+            heapq.heappush(queue, priority[u])
     return [tuple(sorted(c)) for c in found]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -48,6 +48,8 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         The states of variables, by name, if the data may not hold them all or none.
     root : str, int or None, default=None
         The root of a tree of "chow-liu"; the first column if not given.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What a label that `fit` did not see is for a fitted model: a missing entry, or an error.
     max_iter : int, default=200
         The most iterations of EM.
     tol : float, default=1e-6
@@ -123,6 +125,7 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
     alpha: NonNegative[float] = 1.0
     states: Mapping | None = None
     root: Hashable | None = None
+    handle_unknown: Literal["missing", "error"] = "missing"
     max_iter: Positive[int] = 200
     tol: NonNegative[float] = 1e-6
     random_state: RandomState = None
@@ -196,11 +199,12 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         if sample_weight is not None:
             reject_hidden(sample_weight=sample_weight)
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        X, weight = X[weight > 0], weight[weight > 0]  # no weight is no row, of no state
         named = getattr(self, "feature_names_in_", None)
         d = X.shape[1]
         self.variables_ = [f"x{j}" for j in range(d)] if named is None else list(named)
         self.states_ = [self._states(X[:, j], j) for j in range(d)]
-        codes = self._codes(X)
+        codes = self._codes(X, lenient=False)
         sizes = [len(s) for s in self.states_]
         self.parents_ = self._parents(codes, sizes, weight)
         names = self.variables_
@@ -241,8 +245,8 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         states = states_of(column, name)
         if not len(states):
             raise ValueError(
-                f"every entry of {name!r} is missing, so its states are unknown; give them in "
-                "`states`, or drop the column"
+                f"every entry of {name!r} is missing (NaN or None), so its states are unknown; "
+                "give them in `states`, or drop the column"
             )
         return states
 
@@ -252,15 +256,10 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         if isinstance(self.edges, str):
             if self.edges != "chow-liu":
                 raise ValueError(f"edges must be pairs, 'chow-liu' or None; got {self.edges!r}")
-            root = 0 if self.root is None else _number(self.root, place)
+            root = 0 if self.root is None else _number(self.root, place, "root")
             pairs = chow_liu(codes, sizes, weight, self.alpha, root)
         else:
-            try:
-                pairs = [(_number(a, place), _number(b, place)) for a, b in self.edges or ()]
-            except TypeError:
-                raise ValueError(
-                    f"edges must be pairs (parent, child); got {self.edges!r}"
-                ) from None
+            pairs = _pairs(self.edges, place)
         for parent, child in pairs:
             if parent in parents[child]:
                 raise ValueError(
@@ -283,7 +282,8 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         -------
         ndarray of shape (n_samples,)
         """
-        codes = self._codes(self._check(X))
+        X = self._check(X)
+        codes = self._codes(X)
         families = Families.of(self.parents_, self._sizes())
         logs = families.log_probability(codes, families.join(self.cpts_))
         partial = np.flatnonzero((codes < 0).any(axis=1))
@@ -292,7 +292,7 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
             logs[partial] = _kernels.row_marginals(
                 tree._plan, tree._potentials, codes[partial], np.empty((0, 0))
             )
-        return logs
+        return logs.astype(np.float32) if X.dtype == np.float32 else logs
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Give the mean log probability of rows.
@@ -520,9 +520,11 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
     def _sizes(self) -> list[int]:
         return [len(s) for s in self.states_]
 
-    def _codes(self, X: np.ndarray) -> np.ndarray:
+    def _codes(self, X: np.ndarray, lenient: bool | None = None) -> np.ndarray:
+        lenient = self.handle_unknown == "missing" if lenient is None else lenient
         columns = [
-            encode(X[:, j], states, self.variables_[j]) for j, states in enumerate(self.states_)
+            encode(X[:, j], states, self.variables_[j], lenient=lenient)
+            for j, states in enumerate(self.states_)
         ]
         return np.column_stack(columns)
 
@@ -540,10 +542,21 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         return tags
 
 
-def _number(name: Hashable, place: Mapping[Hashable, int]) -> int:
+def _number(name: Hashable, place: Mapping[Hashable, int], what: str = "") -> int:
     """The number of a variable, by its name or by its number."""
-    if name in place:
+    if isinstance(name, Hashable) and name in place:
         return place[name]
     if isinstance(name, int | np.integer) and 0 <= name < len(place):
         return int(name)
-    raise ValueError(f"no variable {name!r}; there are {list(place)}")
+    raise ValueError(f"{what + ': ' if what else ''}no variable {name!r}; there are {list(place)}")
+
+
+def _pairs(edges: Any, place: Mapping[Hashable, int]) -> list[tuple[int, int]]:
+    """Edges as pairs of numbers."""
+    try:
+        listed = [tuple(edge) for edge in (() if edges is None else edges)]
+    except TypeError:
+        listed = [()]
+    if any(len(edge) != 2 for edge in listed):
+        raise ValueError(f"edges must be pairs (parent, child), 'chow-liu' or None; got {edges!r}")
+    return [(_number(a, place, "edges"), _number(b, place, "edges")) for a, b in listed]

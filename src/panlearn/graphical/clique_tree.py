@@ -105,7 +105,7 @@ class CliqueTree:
                 f", and {min(self.max_size, available() // 40):.3g} are allowed; give evidence "
                 "that cuts the graph, remove edges, or sample by likelihood weighting"
             )
-        member = np.zeros((len(found), len(names)), dtype=int)
+        member = np.zeros((len(found), len(names)))
         for c, clique in enumerate(found):
             member[c, list(clique)] = 1
         joins = spanning_tree(member @ member.T)[::-1]
@@ -228,12 +228,15 @@ def _plan(
     sizes: list[int],
 ) -> Plan:
     """Lay the tables out and write down the maps between them."""
-    inside = [set(clique) for clique in found]
+    holders: list[set[int]] = [set() for _ in sizes]  # the cliques of each variable
+    for c, clique in enumerate(found):
+        for v in clique:
+            holders[v].add(c)
 
     def cover(scope: Sequence[int]) -> int:
         """The smallest clique that holds a scope."""
-        able = [c for c, members in enumerate(inside) if members.issuperset(scope)]
-        return min(able, key=cells.__getitem__)
+        able = set.intersection(*(holders[v] for v in scope)) if scope else {0}
+        return min(able, key=lambda c: (cells[c], c))
 
     def maps(pairs: list[tuple[int, Sequence[int]]]) -> tuple[np.ndarray, np.ndarray]:
         parts = [_projection(found[c], scope, sizes) for c, scope in pairs]
