@@ -2,9 +2,9 @@ r"""
 Explaining away, and answers with entries missing
 =================================================
 
-An alarm has two causes that know nothing of each other. Once it rings they compete: an earthquake on
-the news makes a burglary less likely. A Bayesian network gives such answers exactly, and learns its
-tables from records in which much is missing.
+An alarm has two causes that know nothing of each other. Once it rings they compete: an earthquake
+on the news makes a burglary less likely. A Bayesian network gives such answers exactly, and learns
+its tables from records in which much is missing.
 """
 
 # %%

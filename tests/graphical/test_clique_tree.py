@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from panlearn.graphical import CliqueTree, _kernels
+from panlearn.graphical._counts import Families
 from panlearn.graphical._triangulation import cliques, moral_graph
 
 
@@ -134,6 +135,25 @@ def test_kernels_are_their_references(rng):
     value = _kernels.propagate.py_func(tree._plan, psi, likelihood, sep)
     np.testing.assert_allclose(value, tree.calibrate().log_evidence)
     np.testing.assert_allclose(psi, tree.calibrate().tables)
+
+
+def test_counts_and_sums_of_families_are_their_references(rng):
+    """Plain loops over rows and tables against the compiled ones."""
+    families = Families.of([[], [0], [1, 0]], [2, 3, 2])
+    codes = np.column_stack([rng.integers(-1, n, size=40) for n in (2, 3, 2)])
+    weight, count = rng.random(40), np.zeros(2 + 6 + 12)
+    _kernels.count_families(codes, weight, *families._layout, count)
+    expected = [np.zeros(2), np.zeros((2, 3)), np.zeros((3, 2, 2))]
+    for row, w in zip(codes, weight, strict=True):
+        for table, scope in zip(expected, ([0], [0, 1], [1, 0, 2]), strict=True):
+            if (row[scope] >= 0).all():
+                table[tuple(row[scope])] += w
+    np.testing.assert_allclose(count, families.join(expected))
+    whole = codes[(codes >= 0).all(axis=1)]
+    values = rng.random(20)
+    a, b, c = families.split(values)
+    plain = [a[i] + b[i, j] + c[j, i, k] for i, j, k in whole]
+    np.testing.assert_allclose(_kernels.sum_families(whole, values, *families._layout), plain)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -17,8 +19,8 @@ def _law(size: int, seed: int, *parents: int) -> np.ndarray:
 
 def _chain(names: str, seed: int) -> BayesianNetwork:
     """A chain of variables of three states with random tables."""
-    tables = {names[0]: ([], _law(3, seed))}
-    for k, (before, name) in enumerate(zip(names, names[1:], strict=False)):
+    tables: dict[Hashable, Any] = {names[0]: ([], _law(3, seed))}
+    for k, (before, name) in enumerate(pairwise(names)):
         tables[name] = ([before], _law(3, seed + k + 1, 3))
     return BayesianNetwork.from_cpts(tables)
 
@@ -66,7 +68,7 @@ def separation_in_the_graph_is_independence() -> Iterator[Evidence]:
         "collider": {"x": [], "z": [], "y": ["x", "z"]},
     }
     for name, graph in graphs.items():
-        tables = {
+        tables: dict[Hashable, Any] = {
             v: (above, _law(2, 248 + k, *([2] * len(above))))
             for k, (v, above) in enumerate(graph.items())
         }
@@ -96,8 +98,8 @@ def separation_in_the_graph_is_independence() -> Iterator[Evidence]:
 @claim("B249")
 def absorption_carries_evidence_along_the_chain() -> Iterator[Evidence]:
     """For a chain A - B - C - D the joint law is psi(ab) psi(bc) psi(cd) / (phi(b) phi(c)), and
-    absorption, phi*(b) = sum_a psi*(ab) and psi*(bc) = psi(bc) phi*(b) / phi(b), carries evidence on
-    A to the exact P(D | A).
+    absorption, phi*(b) = sum_a psi*(ab) and psi*(bc) = psi(bc) phi*(b) / phi(b), carries evidence
+    on A to the exact P(D | A).
     """
     network = _chain("abcd", 249)
     tree = network.clique_tree()

@@ -51,7 +51,7 @@ def encode(
 ) -> np.ndarray:
     """Codes of labels, -1 for missing ones; an unknown label is an error, or missing too."""
     absent = missing(column)
-    present = column[~absent]
+    present = column[~absent] if absent.any() else column
     if present.dtype.kind in "biuf" and states.dtype.kind in "biuf":
         order = np.argsort(states)
         at = np.searchsorted(states, present, sorter=order).clip(max=len(states) - 1)
@@ -69,8 +69,12 @@ def encode(
             f"{present[unknown.argmax()]!r} is no state of {name!r}, which has {_shown(states)}; "
             "give all states in `states`, or mark the entry as missing"
         )
+    if unknown.any():
+        found = np.where(unknown, -1, found)
+    if len(present) == len(column):
+        return found
     codes = np.full(len(column), -1, dtype=np.int64)
-    codes[~absent] = np.where(unknown, -1, found)
+    codes[~absent] = found
     return codes
 
 

@@ -15,7 +15,7 @@ from panlearn.graphical.clique_tree import CliqueTree
 
 
 class Tables(NamedTuple):
-    """All conditional tables, one after another, and the tree of their product if it is needed."""
+    """All conditional tables, one after another."""
 
     flat: np.ndarray
 
@@ -43,28 +43,27 @@ class Families:
         cells = [math.prod(sizes[v] for v in (*p, j)) for j, p in enumerate(parents)]
         return cls(parents, sizes, np.concatenate([[0], np.cumsum(cells)]))
 
-    def cells(self, codes: np.ndarray, j: int) -> np.ndarray:
-        """The cell of each row in the table of variable j."""
-        cell = np.zeros(len(codes), dtype=np.int64)
-        for v in (*self.parents[j], j):
-            cell = cell * self.sizes[v] + codes[:, v]
-        return cell + self.starts[j]
+    @property
+    def _layout(self) -> tuple[Any, Any, Any, Any]:
+        """The variables of all tables in a row, where each table's end, sizes and starts."""
+        scopes = [[*above, j] for j, above in enumerate(self.parents)]
+        members = np.array([v for scope in scopes for v in scope], dtype=np.int64)
+        ends = np.concatenate([[0], np.cumsum([len(scope) for scope in scopes])])
+        return members, ends, np.asarray(self.sizes, dtype=np.int64), self.starts
 
     def start(
         self, codes: np.ndarray, weight: np.ndarray, alpha: float, rng: np.random.Generator
     ) -> Tables:
         """Tables from the rows that have all entries of a family; random where no row has."""
         flat = np.zeros(self.starts[-1])
-        hidden = (codes < 0).all(axis=0)
+        _kernels.count_families(codes, weight, *self._layout, flat)
+        # a little everywhere: no cell is impossible before EM has seen the other rows
+        flat += max(alpha, 1e-3)
+        hidden = (codes < 0).sum(axis=0) == len(codes)
         for j, above in enumerate(self.parents):
-            part = flat[self.starts[j] : self.starts[j + 1]]
             if hidden[[*above, j]].any():  # equal tables would be a saddle point of EM
-                part[:] = rng.exponential(size=len(part))
-                continue
-            whole = (codes[:, [*above, j]] >= 0).all(axis=1)
-            cell = self.cells(codes[whole], j) - self.starts[j]
-            # a little everywhere: no cell is impossible before EM has seen the other rows
-            part[:] = np.bincount(cell, weight[whole], minlength=len(part)) + max(alpha, 1e-3)
+                part = slice(self.starts[j], self.starts[j + 1])
+                flat[part] = rng.exponential(size=self.starts[j + 1] - self.starts[j])
         return self.normalise(flat, 0.0)
 
     def expect(
@@ -72,19 +71,15 @@ class Families:
     ) -> FamilyCounts:
         """Expected counts of a block of rows of codes, where -1 is missing."""
         weight = np.ones(len(X)) if weight is None else weight
-        whole = (X >= 0).all(axis=1)
-        rows, share = X[whole], weight[whole]
+        partial = (X < 0).any(axis=1)
         count = np.zeros(self.starts[-1])
-        value = 0.0
-        for j in range(len(self.sizes)):
-            cell = self.cells(rows, j)
-            count += np.bincount(cell, share, minlength=len(count))
-            seen = share > 0
-            value += float(share[seen] @ np.log(at.flat[cell[seen]]))
-        if not whole.all():
+        _kernels.count_families(X[~partial], weight[~partial], *self._layout, count)
+        seen = count > 0
+        value = float(count[seen] @ np.log(at.flat[seen]))
+        if partial.any():
             tree = self.tree(at.flat)
             value += _kernels.expected_counts(
-                tree._plan, tree._potentials, X[~whole], weight[~whole], count
+                tree._plan, tree._potentials, X[partial], weight[partial], count
             )
         return FamilyCounts(float(weight.sum()), value, count)
 
@@ -106,13 +101,9 @@ class Families:
         return Tables(flat)
 
     def log_probability(self, codes: np.ndarray, flat: np.ndarray) -> np.ndarray:
-        """Log probabilities of rows without missing entries."""
-        logs = np.zeros(len(codes))
+        """Log probabilities of rows; NaN for those with missing entries."""
         with np.errstate(divide="ignore"):
-            log_flat = np.log(flat)
-        for j in range(len(self.sizes)):
-            logs += log_flat[self.cells(np.maximum(codes, 0), j)]
-        return logs
+            return _kernels.sum_families(codes, np.log(flat), *self._layout)
 
     def split(self, flat: np.ndarray) -> list[np.ndarray]:
         """The tables, each with one axis a parent and a last one for the variable."""

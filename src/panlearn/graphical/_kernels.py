@@ -201,3 +201,54 @@ def draw_states(table: np.ndarray, row: np.ndarray, u: np.ndarray) -> np.ndarray
             s += 1
         states[i] = s
     return states
+
+
+@njit(cache=True, nogil=True)
+def count_families(
+    codes: np.ndarray,
+    weight: np.ndarray,
+    members: np.ndarray,
+    ends: np.ndarray,
+    sizes: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Add the weight of each row to its cell in each table, if all entries of the family are there.
+
+    The variables of table f, parents first, are ``members[ends[f]:ends[f + 1]]``.
+    """
+    for r in range(len(codes)):
+        for f in range(len(ends) - 1):
+            cell = 0
+            for k in range(ends[f], ends[f + 1]):
+                state = codes[r, members[k]]
+                if state < 0:
+                    cell = -1
+                    break
+                cell = cell * sizes[members[k]] + state
+            if cell >= 0:
+                counts[starts[f] + cell] += weight[r]
+
+
+@njit(cache=True, nogil=True)
+def sum_families(
+    codes: np.ndarray,
+    values: np.ndarray,
+    members: np.ndarray,
+    ends: np.ndarray,
+    sizes: np.ndarray,
+    starts: np.ndarray,
+) -> np.ndarray:
+    """The sum over the tables of the value in the cell of each row; a missing entry gives NaN."""
+    result = np.zeros(len(codes))
+    for r in range(len(codes)):
+        for f in range(len(ends) - 1):
+            cell = 0
+            for k in range(ends[f], ends[f + 1]):
+                state = codes[r, members[k]]
+                if state < 0:
+                    result[r] = np.nan
+                    state = 0
+                cell = cell * sizes[members[k]] + state
+            result[r] += values[starts[f] + cell]
+    return result

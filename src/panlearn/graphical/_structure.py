@@ -92,11 +92,11 @@ def _mutual_information(
 ) -> float:
     both = (a >= 0) & (b >= 0)
     cells = a[both] * n_b + b[both]
-    count = np.bincount(cells, weight[both], minlength=n_a * n_b).reshape(n_a, n_b)
-    count = count + alpha / (n_a * n_b)
+    seen = np.bincount(cells, weight[both], minlength=n_a * n_b)
+    count = seen.reshape(n_a, n_b) + alpha / (n_a * n_b)
     if not count.sum():
         return 0.0
     joint = count / count.sum()
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
-    seen = joint > 0
-    return float(np.sum(joint[seen] * np.log(joint[seen] / apart[seen])))
+    kept = joint > 0
+    return float(np.sum(joint[kept] * np.log(joint[kept] / apart[kept])))
