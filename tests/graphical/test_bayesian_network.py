@@ -5,7 +5,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
+import panlearn
 from panlearn.graphical import BayesianNetwork
 
 DIAMOND = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
@@ -197,6 +199,22 @@ def test_names_states_and_frames(rng):
     ]
     assert model.query(["rain"], {"sky": "grey"})[1] > 0.7
     assert model.predict(frame)[4].tolist() == ["blue", False, "high"]
+
+
+def test_a_network_of_given_tables_is_saved_and_cloned(rng, tmp_path):
+    model = network(rng)
+    panlearn.save(model, tmp_path / "network")
+    loaded = panlearn.load(tmp_path / "network")
+    assert [s.tolist() for s in loaded.states_] == [s.tolist() for s in model.states_]
+    evidence = {"e": "e1"}
+    np.testing.assert_array_equal(loaded.query(["a"], evidence), model.query(["a"], evidence))
+    assert clone(model).edges == model.edges_
+
+
+def test_tables_beyond_memory_are_refused():
+    X = np.arange(100)[:, None] * np.ones(12)
+    with pytest.raises(MemoryError, match="remove edges"):
+        BayesianNetwork([(p, 11) for p in range(11)]).fit(X)
 
 
 def test_an_unknown_label_is_a_missing_entry(rng):

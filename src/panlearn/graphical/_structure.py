@@ -48,10 +48,11 @@ def ancestors(parents: Sequence[Sequence[int]], nodes: Iterable[int]) -> set[int
 def reachable(parents: Sequence[Sequence[int]], source: int, given: set[int]) -> set[int]:
     """Where the Bayes ball gets from a source: the variables that depend on it given others.
 
-    The ball passes a variable that is not given unless it comes from a parent and goes to a parent;
-    it passes a collider if that or something below it is given.
+    A variable that is not given lets the ball through, except from one parent to another; a given
+    one sends it back to the parents if it came from a parent, and stops it otherwise. So two parents
+    are coupled if their child, or something below it from where the ball comes back, is given.
     """
-    below, opened = children(parents), ancestors(parents, given)
+    below = children(parents)
     found: set[int] = set()
     seen: set[tuple[int, bool]] = set()
     stack = [(source, True)]
@@ -63,7 +64,7 @@ def reachable(parents: Sequence[Sequence[int]], source: int, given: set[int]) ->
         if v not in given:
             found.add(v)
             stack.extend((child, False) for child in below[v])
-        if (upward and v not in given) or (not upward and v in opened):
+        if (upward and v not in given) or (not upward and v in given):
             stack.extend((parent, True) for parent in parents[v])
     return found - {source}
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
@@ -84,7 +85,7 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
     -----
     Entries may be labels of any kind that sorts; NaN and None are missing. Expected counts of
     rows with missing entries come from a calibrated `CliqueTree`, so EM is exact; rows that are
-    alike are counted once. Queries are exact; if the whole network is too dense for one tree, the
+    alike are counted once, and the prior's counts are added at each step. Queries are exact; if the whole network is too dense for one tree, the
     tree of the ancestors of what is asked and given is tried, and if that is too large too, it is
     refused with its cost. Sampling and likelihood weighting need no tree.
 
@@ -210,6 +211,8 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
         names = self.variables_
         self.edges_ = [(names[p], names[j]) for j in range(d) for p in self.parents_[j]]
         families = Families.of(self.parents_, sizes)
+        remedy = "remove edges, or merge states"
+        require_memory((int(families.starts[-1]),), "the list of all conditional tables", remedy)
         start = families.start(codes, weight, self.alpha, generator(self.random_state))
         self.cpts_ = self._learn(families, codes, weight, start)
         return self
