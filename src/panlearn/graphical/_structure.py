@@ -49,7 +49,7 @@ def reachable(parents: Sequence[Sequence[int]], source: int, given: set[int]) ->
     """Where the Bayes ball gets from a source: the variables that depend on it given others.
 
     A variable that is not given lets the ball through, except from one parent to another; a given
-    one sends it back to the parents if it came from a parent, and stops it otherwise. So two parents
+    one sends it back to the parents if it came from a parent, and stops it otherwise. So parents
     are coupled if their child, or something below it from where the ball comes back, is given.
     """
     below = children(parents)

@@ -85,9 +85,10 @@ class BayesianNetwork(DensityMixin, Iterative, Estimator):
     -----
     Entries may be labels of any kind that sorts; NaN and None are missing. Expected counts of
     rows with missing entries come from a calibrated `CliqueTree`, so EM is exact; rows that are
-    alike are counted once, and the prior's counts are added at each step. Queries are exact; if the whole network is too dense for one tree, the
-    tree of the ancestors of what is asked and given is tried, and if that is too large too, it is
-    refused with its cost. Sampling and likelihood weighting need no tree.
+    alike are counted once, and the prior's counts are added at each step. Queries are exact; if the
+    whole network is too dense for one tree, the tree of the ancestors of what is asked and given is
+    tried, and if that is too large too, it is refused with its cost. Sampling and likelihood
+    weighting need no tree.
 
     References
     ----------
