@@ -90,19 +90,34 @@ def test_plain_langevin_has_the_variance_of_its_step(step):
 def test_adjusted_langevin_weighs_the_way_back(rng):
     """The factor in the acceptance is the ratio of the two Gaussian transition densities."""
     position = rng.normal(size=(6, 3)) * SPREAD
-    sampler = Adjusted(log_density, score, 0.7, SPREAD * [1, 2, 0.5])
+    root = SPREAD[:, None] * np.tril(rng.normal(size=(3, 3)))
+    sampler = Adjusted(log_density, score, 0.7, root)
+    cov, back = root @ root.T, np.linalg.inv(root)
     state = sampler.init(position)
 
     def log_q(new, old):
-        mean = old + 0.35 * sampler.spread**2 * score(old)
-        return -(((new - mean) / sampler.spread) ** 2).sum(axis=1) / (2 * 0.7)
+        mean = old + 0.35 * score(old) @ cov
+        return -(((new - mean) @ back.T) ** 2).sum(axis=1) / (2 * 0.7)
 
     noise = np.random.default_rng(3).standard_normal(position.shape)
-    new = position + 0.35 * sampler.spread**2 * score(position)
-    new += np.sqrt(0.7) * sampler.spread * noise
+    new = position + 0.35 * score(position) @ cov + np.sqrt(0.7) * noise @ root.T
     ratio = log_density(new) - log_density(position) + log_q(position, new) - log_q(new, position)
     after = sampler.step(np.random.default_rng(3), state)
     np.testing.assert_allclose(after.acceptance, np.exp(np.minimum(ratio, 0)), rtol=1e-10)
+
+
+def test_adjusted_langevin_learns_the_covariance(rng):
+    cov = np.array([[1.0, 0.99], [0.99, 1.0]])
+    precision = np.linalg.inv(cov)
+    draws = langevin(
+        lambda x: -x @ precision,
+        rng.normal(size=(8, 2)),
+        log_density=lambda x: -np.einsum("ij,jk,ik->i", x, precision, x) / 2,
+        random_state=0,
+    )
+    np.testing.assert_allclose(draws.covariance(), cov, atol=0.15)
+    assert abs(draws.acceptance.mean() - 0.574) < 0.1
+    assert (draws.summary()["ess_bulk"] > 1000).all()
 
 
 def test_leapfrog_is_reversible_and_keeps_the_energy(rng):

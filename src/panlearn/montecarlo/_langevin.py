@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panlearn.core.parameters import RandomState
-from panlearn.montecarlo._adaptation import Adaptation, spreads
+from panlearn.montecarlo._adaptation import Adaptation, covariance_root
 from panlearn.montecarlo._chains import (
     Density,
     State,
@@ -49,15 +49,15 @@ class Unadjusted:
 
 @dataclass(frozen=True)
 class Adjusted:
-    r"""The sampler with acceptance; steps are scaled by the spread D of each coordinate.
+    r"""The sampler with acceptance, in coordinates in which the law has covariance one.
 
-    .. math:: x' = x + \frac\epsilon2 D^2 s(x) + \sqrt\epsilon\, D \xi
+    .. math:: x' = x + \frac\epsilon2 L L^\top s(x) + \sqrt\epsilon\, L \xi
     """
 
     log_density: Density
     score: Density
     step_size: float
-    spread: Any = 1.0
+    root: np.ndarray | None = None
 
     def init(self, position: np.ndarray) -> State:
         """Return the state of chains at their first positions."""
@@ -69,12 +69,13 @@ class Adjusted:
         """Drift, diffuse, and go or stay."""
         root = np.sqrt(self.step_size)
         noise = rng.standard_normal(state.position.shape)
-        drift = self.step_size / 2 * self.spread * state.gradient
+        drift = self.step_size / 2 * self._times(state.gradient)
         with np.errstate(over="ignore", invalid="ignore"):
-            proposed = state.position + self.spread * (drift + root * noise)
+            step = drift + root * noise
+            proposed = state.position + (step if self.root is None else step @ self.root.T)
             density, gradient = self.log_density(proposed), self.score(proposed)
             # the noise that would lead back, in units of the noise that led here
-            back = -noise - (drift + self.step_size / 2 * self.spread * gradient) / root
+            back = -noise - (drift + self.step_size / 2 * self._times(gradient)) / root
             log_hastings = ((noise**2).sum(axis=1) - (back**2).sum(axis=1)) / 2
             log_ratio = density - state.log_density + log_hastings
         log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
@@ -86,20 +87,25 @@ class Adjusted:
             np.where(accepted[:, None], gradient, state.gradient),
         )
 
+    def _times(self, gradient: np.ndarray) -> np.ndarray:
+        """The score in the coordinates of the steps, L's."""
+        return gradient if self.root is None else gradient @ self.root
+
     def with_step(self, step_size: float) -> Adjusted:
         """Return the sampler with another step."""
         return replace(self, step_size=step_size)
 
     def with_spread(self, positions: np.ndarray) -> Adjusted:
-        """Return the sampler with steps in units of the spread of positions."""
-        spread = spreads(positions)
-        if spread is None:
+        """Return the sampler whose steps have the covariance of positions."""
+        root = covariance_root(positions)
+        if root is None:
             return self
-        return replace(self, spread=spread, step_size=positions.shape[1] ** (-1 / 3))
+        return replace(self, root=root, step_size=positions.shape[1] ** (-1 / 3))
 
     def facts(self) -> dict[str, Any]:
-        """Return the step and the spread."""
-        return {"step_size": self.step_size, "spread": self.spread}
+        """Return the step, and the covariance in units of which it is if that was learned."""
+        learned = {} if self.root is None else {"covariance": self.root @ self.root.T}
+        return {"step_size": self.step_size, **learned}
 
 
 def langevin(
@@ -135,7 +141,7 @@ def langevin(
     n_draws : int, default=1000
         Draws to keep of each chain.
     n_warmup : int, default=1000
-        Steps before, which are not kept; with `log_density` they tune step and spread.
+        Steps before, which are not kept; with `log_density` they tune step and covariance.
     thin : int, default=1
         Steps from one kept draw to the next.
     target_ess : float or None, default=None
@@ -146,13 +152,13 @@ def langevin(
     Returns
     -------
     Draws
-        The draws; ``info`` has the ``step_size`` and, if tuned, the ``spread`` of coordinates.
+        The draws; ``info`` has the tuned ``step_size`` and the ``covariance`` that it refers to.
 
     Notes
     -----
     Plain dynamics have a bias of the order of the step: on a standard normal law their variance is
     :math:`1 / (1 - \epsilon / 4)`. Adjusted ones have none; the warm-up tunes the step towards
-    an acceptance of 0.574 and measures it in units of the spread of each coordinate.
+    an acceptance of 0.574, in coordinates in which the draws of the windows have covariance one.
 
     References
     ----------
