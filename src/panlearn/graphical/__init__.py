@@ -4,7 +4,8 @@
 with a tree as its graph, and answers queries; `CliqueTree` is the engine that makes the answers
 exact, for any product of tables.
 
-Reading order: `_triangulation`, `clique_tree`, `_kernels`, then `_counts` and `bayesian_network`.
+Reading order: `_triangulation`, `clique_tree`, `_kernels`, then `_counts`, `_answers` and
+`bayesian_network`.
 """
 
 from panlearn.graphical.bayesian_network import BayesianNetwork
