@@ -43,6 +43,7 @@ def test_queries_are_those_of_the_joint_table(rng):
     np.testing.assert_allclose(model.query(["d", "a"], evidence), given.sum(axis=1).T, atol=1e-15)
     np.testing.assert_allclose(model.query(["b"], evidence), given.sum(axis=(0, 2)), atol=1e-15)
     np.testing.assert_allclose(model.query(["a", "e"]), law.sum(axis=(1, 2, 3)), atol=1e-15)
+    np.testing.assert_array_equal(model.query([3, 0], evidence), model.query(["d", "a"], evidence))
     marginals = model.marginals(evidence)
     np.testing.assert_allclose(marginals["d"], given.sum(axis=(0, 1)), atol=1e-15)
     np.testing.assert_allclose(marginals["c"], [0, 1], atol=1e-15)

@@ -49,15 +49,18 @@ class Answers(ABC):
         self._require_fitted()
         if isinstance(variables, str):
             raise ValueError(f"give a list of variables, such as [{variables!r}]")
-        coded = self._evidence(evidence)
+        place, coded = self._place(), self._evidence(evidence)
+        asked = [number(v, place) for v in variables]
+        names = [self.variables_[v] for v in asked]
         try:
             tree = self.clique_tree()
+            together = any(set(names) <= set(clique) for clique in tree.cliques)
         except MemoryError:
-            asked = [number(v, self._place()) for v in (*variables, *coded)]
-            tree = self._tree_of(ancestors(self.parents_, asked), variables)
-        if not any(set(variables) <= set(clique) for clique in tree.cliques):
-            tree = self._tree_of(range(len(self.cpts_)), variables)
-        return tree.calibrate(coded).marginal(variables)
+            together = False
+        if not together:  # no law depends on what is below all that is asked and known
+            above = ancestors(self.parents_, [*asked, *(place[name] for name in coded)])
+            tree = self._tree_of(above, names)
+        return tree.calibrate(coded).marginal(names)
 
     def marginals(
         self, evidence: Mapping[Hashable, Any] | None = None

@@ -129,7 +129,9 @@ class _Record:
         self._kept += 1
 
     def result(self, seen: int, **facts: Any) -> Draws:
-        densities = None if self.log_density is None else self.log_density[:, :seen]
+        densities = self.log_density
+        if densities is not None:
+            densities = np.ascontiguousarray(densities[:, :seen])
         acceptance = self._accepted / self._steps
         if total := int(self._divergences.sum()):
             warnings.warn(
@@ -139,7 +141,7 @@ class _Record:
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        draws = self.draws[:, :seen]
+        draws = np.ascontiguousarray(self.draws[:, :seen])  # a copy only if it stopped early
         return Draws(draws, acceptance, densities, self._divergences, **facts)
 
 
