@@ -75,7 +75,10 @@ def read_sequences(
         return _bag(estimator, X, y, sample_weight, reset, options)
     items, _ = as_list(X, kind)
     options["n_features"] = _features(estimator, items, kind, reset)
-    return SequenceRows(*check_block(Block(X, y, sample_weight), **options))
+    block = check_block(Block(X, y, sample_weight), **options)
+    if not len(block.X):
+        raise ValueError("sample_weight is zero for every sequence: there is nothing to learn from")
+    return SequenceRows(*block)
 
 
 def as_list(X: Any, kind: Kind) -> tuple[list[Any], bool]:
@@ -129,7 +132,12 @@ def check_block(
     block: Block, *, kind: Kind, n_features: int, allow_nan: bool, n_states: int
 ) -> Block:
     """Lay the sequences of a block one after the other, checked, with their states and weights."""
-    items, single = as_list(block.X, kind) if len(block.X) else ([], False)
+    items, single = as_list(block.X, kind)
+    weight, y = _weights(block.weight, len(items)), block.y
+    if weight is not None and not weight.all():  # a weight of zero is an absent sequence
+        kept = np.flatnonzero(weight)
+        y = None if y is None else [([y] if single else y)[i] for i in kept]
+        items, weight, single = [items[i] for i in kept], weight[kept], False
     arrays = [_checked(i, item, kind, n_features, allow_nan) for i, item in enumerate(items)]
     lengths = [len(a) for a in arrays]
     if kind == "vectors":
@@ -141,8 +149,8 @@ def check_block(
     else:
         values = _joined(arrays)
     sequences = Sequences(values, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
-    states = _states(block.y, sequences, single, n_states) if n_states else None
-    return Block(sequences, states, _weights(block.weight, len(items)))
+    states = _states(y, sequences, single, n_states) if n_states else None
+    return Block(sequences, states, weight)
 
 
 def _checked(i: int, item: Any, kind: Kind, n_features: int, allow_nan: bool) -> np.ndarray:
@@ -210,7 +218,7 @@ def _states(y: Any, X: Sequences, single: bool, n_states: int) -> np.ndarray | N
             f"y must hold one state a step, as X does: sequences of lengths {X.lengths[:5]}; got "
             f"{[np.shape(p) for p in parts[:5]]}"
         )
-    flat = np.concatenate([np.asarray(p) for p in parts])
+    flat = np.concatenate([np.asarray(p) for p in parts] or [np.zeros(0)])
     if flat.dtype.kind not in "iuf" or not np.isin(flat, np.arange(-1, n_states)).all():
         raise ValueError(
             f"y must hold states 0 to {n_states - 1}, or -1 where none is known; got "

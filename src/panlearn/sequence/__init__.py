@@ -1,5 +1,11 @@
-"""Models of sequences: so far the Markov chain, its long run and its counts."""
+"""Models of sequences: one sequence is one sample, and several are a list of any lengths.
 
+`MarkovChain` is a chain of states that are seen, `CategoricalHMM` and `GaussianHMM` one whose
+states are hidden behind the symbols or vectors that they emit.
+"""
+
+from panlearn.sequence.categorical_hmm import CategoricalHMM
+from panlearn.sequence.gaussian_hmm import GaussianHMM
 from panlearn.sequence.markov_chain import MarkovChain
 
-__all__ = ["MarkovChain"]
+__all__ = ["CategoricalHMM", "GaussianHMM", "MarkovChain"]

@@ -196,26 +196,22 @@ def viterbi_steps(
 ) -> None:
     """Move value_j = log b_tj + max_i (value_i + log P_ij) over steps; pointer_tj is the best i."""
     k = transition.shape[0]
-    best, where = np.empty(k), np.empty(k)
+    turned = transition.T.copy()
+    best = np.empty(k)
     for t in range(len(density)):
-        if t > 0 or begun:
-            v = value[0]
-            for j in range(k):
-                best[j] = v + transition[0, j]
-                where[j] = 0.0
-            for i in range(1, k):
-                v, at = value[i], float(i)
-                for j in range(k):
-                    candidate = v + transition[i, j]
-                    better = candidate > best[j]
-                    where[j] = at if better else where[j]
-                    best[j] = candidate if better else best[j]
-            for j in range(k):
-                pointer[t, j] = np.int16(where[j])
-                value[j] = best[j] + density[t, j]
-        else:
-            for j in range(k):
-                value[j] += density[t, j]
+        for j in range(k):
+            if t > 0 or begun:
+                top, where = value[0] + turned[j, 0], 0
+                for i in range(1, k):
+                    candidate = value[i] + turned[j, i]
+                    where = i if candidate > top else where  # two selects, and no jump
+                    top = candidate if candidate > top else top
+                pointer[t, j] = where
+            else:
+                top = value[j]
+            best[j] = top + density[t, j]
+        for j in range(k):
+            value[j] = best[j]
 
 
 @njit(cache=True, nogil=True)
@@ -224,6 +220,26 @@ def trace_back(last: int, pointer: np.ndarray, path: np.ndarray) -> None:
     path[-1] = last
     for t in range(len(path) - 1, 0, -1):
         path[t - 1] = pointer[t, path[t]]
+
+
+@njit(cache=True, nogil=True)
+def viterbi(
+    first: np.ndarray,
+    transition: np.ndarray,
+    density: np.ndarray,
+    offsets: np.ndarray,
+    pointer: np.ndarray,
+    path: np.ndarray,
+    log_probability: np.ndarray,
+) -> None:
+    """The most probable path of each sequence, and the logarithm of its probability."""
+    for s in range(len(offsets) - 1):
+        a, b = offsets[s], offsets[s + 1]
+        value = first.copy()
+        viterbi_steps(value, False, transition, density[a:b], pointer[a:b])
+        last = np.argmax(value)
+        log_probability[s] = value[last]
+        trace_back(last, pointer[a:b], path[a:b])
 
 
 @njit(cache=True, nogil=True)

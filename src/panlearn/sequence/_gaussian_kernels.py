@@ -71,7 +71,7 @@ def diagonal_moments(
 def full_moments(
     X: np.ndarray, means: np.ndarray, share: np.ndarray, shift: np.ndarray, scatter: np.ndarray
 ) -> None:
-    """Add Σ_t share_tk (x - mean_k), and the lower triangle of Σ_t share_tk (x - mean)(x - mean)ᵀ."""
+    """Add Σ_t share_tk c and the lower triangle of Σ_t share_tk c cᵀ, with c = x - mean_k."""
     d, k = means.shape
     centred, part = np.empty((d, k)), np.empty(k)
     for t in range(len(X)):

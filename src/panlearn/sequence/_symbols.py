@@ -69,6 +69,14 @@ def encode(values: np.ndarray, categories: np.ndarray, name: str) -> np.ndarray:
     if values.dtype.kind == "O" or categories.dtype.kind == "O" or _mixed(values, categories):
         place = {label: i for i, label in enumerate(categories.tolist())}
         codes = np.array([place.get(v, -1) for v in values.tolist()], dtype=np.int64)
+    elif values.dtype.kind in "iu" and categories.dtype.kind in "iu" and _dense(categories):
+        # a table: searching sorted labels takes longer than a step of the recursions
+        low, high = int(categories.min()), int(categories.max())
+        table = np.full(high - low + 1, -1, dtype=np.int64)
+        table[categories - low] = np.arange(len(categories))
+        codes = np.take(table, values - low, mode="clip")
+        if len(values) and (values.min() < low or values.max() > high):
+            codes[(values < low) | (values > high)] = -1
     else:
         order = np.argsort(categories)
         found = np.minimum(np.searchsorted(categories, values, sorter=order), len(order) - 1)
@@ -78,10 +86,14 @@ def encode(values: np.ndarray, categories: np.ndarray, name: str) -> np.ndarray:
     if unknown.any():
         shown = categories[:8].tolist()
         raise ValueError(
-            f"{values[unknown][0]!r} is not among the {len(categories)} symbols {shown}; name every "
-            f"symbol that may come in {name}"
+            f"{values[unknown][0]!r} is not among the {len(categories)} symbols {shown}; name "
+            f"every symbol that may come in {name}"
         )
     return codes
+
+
+def _dense(categories: np.ndarray) -> bool:
+    return int(categories.max()) - int(categories.min()) < 8 * len(categories) + 1024
 
 
 def _mixed(values: np.ndarray, categories: np.ndarray) -> bool:
