@@ -68,13 +68,13 @@ def read_sequences(
     Rows
         Blocks of `Sequences`: floats, or symbols as they came. y is flat, of integers.
     """
-    options = dict(kind=kind, allow_nan=allow_nan, n_states=n_states)
+    options: dict[str, Any] = dict(kind=kind, allow_nan=allow_nan, n_states=n_states)
     if isinstance(X, Batches | Iterator):
         return _stream(estimator, X, y, sample_weight, reset, repeatable, options)
     if is_dask(X):
         return _bag(estimator, X, y, sample_weight, reset, options)
     items, _ = as_list(X, kind)
-    options["n_features"] = _features(estimator, items, kind, reset)
+    options |= _features(estimator, items, kind, reset)
     block = check_block(Block(X, y, sample_weight), **options)
     if not len(block.X):
         raise ValueError("sample_weight is zero for every sequence: there is nothing to learn from")
@@ -89,7 +89,7 @@ def as_list(X: Any, kind: Kind) -> tuple[list[Any], bool]:
     if isinstance(X, str | bytes | dict | set) or depth == 0:
         raise ValueError(f"X must be a sequence or a list of sequences; got {type(X).__name__}")
     if kind == "symbols":
-        if isinstance(X, np.ndarray) and depth == 2:
+        if isinstance(X, np.ndarray) and X.ndim == 2:
             if X.shape[1] != 1:
                 raise ValueError(
                     f"a sequence of symbols has shape (T,) or (T, 1); got {X.shape}: several come "
@@ -114,22 +114,24 @@ def _depth(thing: Any) -> int:
     return int(getattr(thing, "ndim", 0))
 
 
-def _features(estimator: Any, items: list[Any], kind: Kind, reset: bool) -> int:
+def _features(estimator: Any, items: list[Any], kind: Kind, reset: bool) -> dict[str, Any]:
+    """How many numbers a step has, and their names: those of the first sequence."""
     if not items:
         raise ValueError("the list holds no sequence, so there is nothing to learn from")
     if kind == "symbols":
-        return 1
+        return {"n_features": 1, "names": None}
     if _depth(items[0]) != 2:
         raise ValueError(
             f"a sequence of vectors must be 2D, of shape (T, d); got {_depth(items[0])} dimensions:"
             " reshape a series of single numbers with X.reshape(-1, 1)"
         )
     validate_data(estimator, items[0], reset=reset, skip_check_array=True)
-    return estimator.n_features_in_
+    names = getattr(estimator, "feature_names_in_", None)
+    return {"n_features": estimator.n_features_in_, "names": names}
 
 
 def check_block(
-    block: Block, *, kind: Kind, n_features: int, allow_nan: bool, n_states: int
+    block: Block, *, kind: Kind, n_features: int, names: Any, allow_nan: bool, n_states: int
 ) -> Block:
     """Lay the sequences of a block one after the other, checked, with their states and weights."""
     items, single = as_list(block.X, kind)
@@ -138,7 +140,7 @@ def check_block(
         kept = np.flatnonzero(weight)
         y = None if y is None else [([y] if single else y)[i] for i in kept]
         items, weight, single = [items[i] for i in kept], weight[kept], False
-    arrays = [_checked(i, item, kind, n_features, allow_nan) for i, item in enumerate(items)]
+    arrays = [_checked(i, item, kind, n_features, names, allow_nan) for i, item in enumerate(items)]
     lengths = [len(a) for a in arrays]
     if kind == "vectors":
         empty = np.zeros((0, n_features))
@@ -153,10 +155,15 @@ def check_block(
     return Block(sequences, states, weight)
 
 
-def _checked(i: int, item: Any, kind: Kind, n_features: int, allow_nan: bool) -> np.ndarray:
+def _checked(
+    i: int, item: Any, kind: Kind, n_features: int, names: Any, allow_nan: bool
+) -> np.ndarray:
     """One sequence as an array; an error says which."""
     try:
         reject_hidden(X=item)
+        columns = getattr(item, "columns", None)
+        if names is not None and columns is not None and list(columns) != list(names):
+            raise ValueError(f"has columns {list(columns)}; the first had {list(names)}")
         if kind == "symbols":
             array = symbols_of(item)
         elif type(item) is np.ndarray and item.ndim == 2 and item.dtype in FLOATS:
@@ -266,8 +273,8 @@ def _stream(
     if first is None:
         raise ValueError("the stream of batches is empty, so there is nothing to learn from")
     items, _ = as_list(first.X, options["kind"])
-    n_features = _features(estimator, items, options["kind"], reset)
-    check = functools.partial(check_block, n_features=n_features, **options)
+    options |= _features(estimator, items, options["kind"], reset)
+    check = functools.partial(check_block, **options)
     return StreamRows(stream, check(first), rest, check)
 
 
@@ -283,10 +290,9 @@ def _bag(estimator: Any, X: Any, y: Any, weight: Any, reset: bool, options: Any)
     if len({b.npartitions for b in bags if b is not None}) > 1:
         raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
     first = X.take(1, npartitions=-1)
-    n_features = _features(estimator, list(first), options["kind"], reset)
-    check = functools.partial(check_block, n_features=n_features, **options)
+    options |= _features(estimator, list(first), options["kind"], reset)
+    check = functools.partial(check_block, **options)
     make = delayed(lambda *parts: check(Block(*(None if p is None else list(p) for p in parts))))
     columns = [[None] * X.npartitions if b is None else b.to_delayed() for b in bags]
-    return DaskRows(
-        [make(*parts) for parts in zip(*columns, strict=True)], n_features, FLOATS[0], 1
-    )
+    made = [make(*parts) for parts in zip(*columns, strict=True)]
+    return DaskRows(made, options["n_features"], np.dtype(float), 1)

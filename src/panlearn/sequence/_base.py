@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import DensityMixin
+from sklearn.utils import get_tags
 
 from panlearn.core.estimator import Estimator
 from panlearn.core.sequences import Kind, as_list, read_sequences
@@ -13,15 +14,18 @@ from panlearn.core.sources import SequenceRows, Sequences, is_dask
 
 
 class SequenceModel(DensityMixin, Estimator):
-    """A density of sequences.
+    """A density of sequences, of vectors or of symbols.
 
     Cross-validation splits a list of sequences, a weight belongs to a sequence, and a single
     sequence gives what a list of one gives. scikit-learn's checks of estimators feed rows, so
     that the tag ``two_d_array`` is off; what holds instead is tested by the library's own checks.
     """
 
-    def _read(self, X: Any, kind: Kind, allow_nan: bool = False) -> tuple[Sequences, bool]:
+    _kind: ClassVar[Kind]
+
+    def _read(self, X: Any) -> tuple[Sequences, bool]:
         """New sequences for a fitted model, and whether X was a single one."""
+        kind, allow_nan = self._kind, get_tags(self).input_tags.allow_nan
         self._require_fitted()
         if is_dask(X):
             raise ValueError("X is a Dask bag; compute it, or map this method over its partitions")
@@ -52,6 +56,7 @@ class SequenceModel(DensityMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
+        tags.input_tags.categorical = self._kind == "symbols"
         return tags
 
 

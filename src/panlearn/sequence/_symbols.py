@@ -32,14 +32,18 @@ def label_counts(X: Sequences, y: Any = None, weight: Any = None) -> LabelCounts
         raise ValueError(f"symbols of one type sort, these do not: {error}") from error
 
 
-def categories_of(rows: Rows, given: Any, name: str) -> np.ndarray:
+def categories_of(rows: Rows | None, given: Any, name: str) -> np.ndarray:
     """The symbols: those that the parameter `name` gives, in its order, or all that occur."""
     if given is None:
+        assert rows is not None
         found = map_reduce(label_counts, rows).labels
         if not len(found):
             raise ValueError("every symbol of X is missing (NaN), so there is nothing to learn")
         return found
-    labels = list(given)
+    try:
+        labels = list(given)
+    except TypeError:
+        raise ValueError(f"{name} must be a list of labels; got {given!r}") from None
     array = np.array(labels) if len({type(x) for x in labels}) == 1 else None
     if array is None or array.ndim != 1 or array.dtype.kind not in "biufU":
         array = np.empty(len(labels), dtype=object)
@@ -71,6 +75,7 @@ def encode(values: np.ndarray, categories: np.ndarray, name: str) -> np.ndarray:
         codes = np.array([place.get(v, -1) for v in values.tolist()], dtype=np.int64)
     elif values.dtype.kind in "iu" and categories.dtype.kind in "iu" and _dense(categories):
         # a table: searching sorted labels takes longer than a step of the recursions
+        values = values.astype(np.int64, copy=False)
         low, high = int(categories.min()), int(categories.max())
         table = np.full(high - low + 1, -1, dtype=np.int64)
         table[categories - low] = np.arange(len(categories))

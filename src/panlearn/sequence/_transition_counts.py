@@ -60,12 +60,16 @@ class TransitionCounts(Statistic):
             return NotImplemented
         if list(self.states) == list(other.states):
             return type(self)(self.states, self.start + other.start, self.step + other.step)
+        if not len(self.states) or not len(other.states):
+            return self if not len(other.states) else other * 1.0
         states = np.unique(np.concatenate([self.states, other.states]))
+        return self.among(states) + other.among(states)
+
+    def among(self, states: np.ndarray) -> Self:
+        """The same counts among more states, which are sorted."""
         start, step = np.zeros(len(states)), np.zeros((len(states), len(states)))
-        for part in (self, other):
-            place = np.searchsorted(states, part.states)
-            start[place] += part.start
-            step[np.ix_(place, place)] += part.step
+        place = np.searchsorted(states, self.states)
+        start[place], step[np.ix_(place, place)] = self.start, self.step
         return type(self)(states, start, step)
 
     def __mul__(self, factor: float) -> Self:

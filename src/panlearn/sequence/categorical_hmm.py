@@ -125,6 +125,8 @@ class CategoricalHMM(HiddenMarkovModel):
     n_init: Starts = 1
     random_state: RandomState = None
 
+    _kind = "symbols"
+
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the model from sequences.
@@ -177,7 +179,7 @@ class CategoricalHMM(HiddenMarkovModel):
         return CategoricalEmission(self.emissionprob_, 1.0, self.emissionprob_ > 0)
 
     def _values(self, X: Any) -> tuple[Sequences, bool]:
-        X, single = self._read(X, "symbols")
+        X, single = self._read(X)
         return Sequences(encode(X.values, self.categories_, "categories"), X.offsets), single
 
     def sample(

@@ -139,6 +139,8 @@ class GaussianHMM(HiddenMarkovModel):
     n_init: Starts = 1
     random_state: RandomState = None
 
+    _kind = "vectors"
+
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the model from sequences.
@@ -221,7 +223,7 @@ class GaussianHMM(HiddenMarkovModel):
         return GaussianEmission(KINDS[self.covariance_type], means, covars, self.min_covar)
 
     def _values(self, X: Any) -> tuple[Sequences, bool]:
-        return self._read(X, "vectors", allow_nan=True)
+        return self._read(X)
 
     def sample(
         self, n_steps: int = 1, random_state: RandomState = None

@@ -78,6 +78,8 @@ class MarkovChain(SequenceModel):
     _: KW_ONLY
     smoothing: NonNegative[float] = 0.0
 
+    _kind = "symbols"
+
     @classmethod
     def from_transition(cls, transition: Any, states: Any = None, initial: Any = None) -> Self:
         """Make a chain of a known matrix.
@@ -364,7 +366,7 @@ class MarkovChain(SequenceModel):
         -------
         ndarray of shape (n_sequences,)
         """
-        X, _ = self._read(X, "symbols")
+        X, _ = self._read(X)
         codes = self._codes(X.values)
         with np.errstate(divide="ignore"):
             first, steps = np.log(self.startprob_), np.log(self.transmat_)
