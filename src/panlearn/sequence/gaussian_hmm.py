@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -181,7 +183,7 @@ class GaussianHMM(HiddenMarkovModel):
         rng = generator(self.random_state)
         salt, size = int(rng.integers(2**62)), max(10_000, 100 * k)
         sample = map_reduce(
-            lambda X, y, weight: RowSample.of(X.values, _of_steps(X, weight), salt=salt, size=size),
+            lambda X, y, weight: _sampled(X, weight, salt, size),
             rows,
             require_finite=False,
         )
@@ -281,6 +283,19 @@ def _centres(X: np.ndarray, weight: np.ndarray, k: int, rng: np.random.Generator
         warnings.simplefilter("ignore", ConvergenceWarning)
         clusters = KMeans(k, random_state=int(rng.integers(2**31))).fit(X, sample_weight=weight)
     return clusters.cluster_centers_
+
+
+def _sampled(X: Sequences, weight: Any, salt: int, size: int) -> RowSample:
+    """A sample of the steps; a long sequence is one block, and is sampled part by part."""
+    of_step, step = _of_steps(X, weight), 1 << 18
+    parts = [slice(i, i + step) for i in range(0, max(len(X.values), 1), step)]
+    return functools.reduce(
+        operator.add,
+        (
+            RowSample.of(X.values[p], None if of_step is None else of_step[p], salt=salt, size=size)
+            for p in parts
+        ),
+    )
 
 
 def _of_steps(X: Sequences, weight: Any) -> np.ndarray | None:
