@@ -274,7 +274,7 @@ def _stream(
         raise ValueError("the stream of batches is empty, so there is nothing to learn from")
     items, _ = as_list(first.X, options["kind"])
     options |= _features(estimator, items, options["kind"], reset)
-    check = functools.partial(check_block, **options)
+    check: Any = functools.partial(check_block, **options)
     return StreamRows(stream, check(first), rest, check)
 
 
@@ -291,7 +291,7 @@ def _bag(estimator: Any, X: Any, y: Any, weight: Any, reset: bool, options: Any)
         raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
     first = X.take(1, npartitions=-1)
     options |= _features(estimator, list(first), options["kind"], reset)
-    check = functools.partial(check_block, **options)
+    check: Any = functools.partial(check_block, **options)
     make = delayed(lambda *parts: check(Block(*(None if p is None else list(p) for p in parts))))
     columns = [[None] * X.npartitions if b is None else b.to_delayed() for b in bags]
     made = [make(*parts) for parts in zip(*columns, strict=True)]

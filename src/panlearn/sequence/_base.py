@@ -50,7 +50,7 @@ class SequenceModel(DensityMixin, Estimator):
         -------
         float
         """
-        values: Any = self.score_samples(X)  # type: ignore[attr-defined]
+        values: Any = self.score_samples(X)
         return float(np.average(values, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

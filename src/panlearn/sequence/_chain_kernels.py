@@ -237,7 +237,7 @@ def viterbi(
         a, b = offsets[s], offsets[s + 1]
         value = first.copy()
         viterbi_steps(value, False, transition, density[a:b], pointer[a:b])
-        last = np.argmax(value)
+        last = int(np.argmax(value))
         log_probability[s] = value[last]
         trace_back(last, pointer[a:b], path[a:b])
 

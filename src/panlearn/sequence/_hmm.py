@@ -94,8 +94,9 @@ class HiddenMarkovModel(Iterative, SequenceModel):
 
     def _chain(self) -> Chain:
         self._require_fitted()
-        laws = (self.startprob_.astype(float), self.transmat_.astype(float))
-        return Chain(*(a / a.sum(axis=-1, keepdims=True) for a in laws), self._emission())
+        start, steps = self.startprob_.astype(float), self.transmat_.astype(float)
+        steps /= steps.sum(axis=1, keepdims=True)  # float32 sums to one in seven digits
+        return Chain(start / start.sum(), steps, self._emission())
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Give the log-likelihood of each sequence.

@@ -61,7 +61,7 @@ class TransitionCounts(Statistic):
         if list(self.states) == list(other.states):
             return type(self)(self.states, self.start + other.start, self.step + other.step)
         if not len(self.states) or not len(other.states):
-            return self if not len(other.states) else other * 1.0
+            return self if not len(other.states) else type(self)(*vars(other).values())
         states = np.unique(np.concatenate([self.states, other.states]))
         return self.among(states) + other.among(states)
 

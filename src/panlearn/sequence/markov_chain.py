@@ -111,7 +111,7 @@ class MarkovChain(SequenceModel):
         for name, rows in (("transition", P), ("initial", first[None])):
             if not (rows >= 0).all() or not np.allclose(rows.sum(axis=1), 1, rtol=0, atol=1e-8):
                 raise ValueError(f"each row of {name} must hold probabilities that sum to one")
-        chain = cls(None if states is None else labels)  # type: ignore[arg-type]
+        chain = cls(None if states is None else labels)
         chain.states_ = categories_of(None, labels, "states")
         chain.transmat_, chain.startprob_ = P, first
         return chain
