@@ -80,12 +80,12 @@ def extended_kalman_filter(
     >>> from panlearn.sequence import extended_kalman_filter
     >>> falling = lambda x: np.array([x[0] + x[1], x[1] - 1.0])
     >>> height = lambda x: x[:1]
-    >>> X = [[100.0], [99.5], [98.0], [95.5]]
+    >>> X = [[100.0], [100.0], [99.0], [97.0]]
     >>> found = extended_kalman_filter(
     ...     X, falling, height, 1e-6 * np.eye(2), [[0.01]], [100.0, 0.0], np.eye(2)
     ... )
     >>> found.means[-1].round(1)
-    array([95.5, -3. ])
+    array([97., -3.])
     """
 
     def linearised(function: Map, jacobian: Map | None) -> Transform:
