@@ -72,7 +72,8 @@ class LinearGaussianModel(SequenceModel):
 
     def _model(self) -> StateSpace:
         self._require_fitted()
-        return state_space({name: getattr(self, name + "_") for name in FIELDS}, self.start)
+        values = {name: getattr(self, name + "_") for name in FIELDS}
+        return state_space(values, self.start, trusted=True)
 
     def _walks(self, X: Any, control: Any, *, back: bool) -> tuple[list[Walk], bool]:
         """Filter or smooth each series; and whether there is one, by itself."""
@@ -84,7 +85,17 @@ class LinearGaussianModel(SequenceModel):
         if inputs.shape[1] != p:
             raise ValueError(f"control has {inputs.shape[1]} columns, and the model {p}")
         pairs = zip(series.offsets[:-1], series.offsets[1:], strict=True)
-        return [model.walk(series.values[a:b], inputs[a:b], back=back) for a, b in pairs], single
+        values = series.values.astype(float, copy=False)
+        return [model.walk(values[a:b], inputs[a:b], back=back) for a, b in pairs], single
+
+    def _laws(self, walks: list[Walk], single: bool) -> tuple[Any, Any]:
+        """Means and covariances, in the type that was learned from."""
+        dtype = self.transition_.dtype  # type: ignore[attr-defined]
+        means, covariances = (
+            [getattr(walk, name).astype(dtype, copy=False) for walk in walks]
+            for name in ("means", "covariances")
+        )
+        return (means[0], covariances[0]) if single else (means, covariances)
 
     def filter(self, X: Any, control: Any = None) -> tuple[Any, Any]:
         """Give the states given what was seen up to each step.
@@ -101,7 +112,7 @@ class LinearGaussianModel(SequenceModel):
         means : ndarray of shape (T, n_states), or list of them
         covariances : ndarray of shape (T, n_states, n_states), or list of them
         """
-        return _laws(*self._walks(X, control, back=False))
+        return self._laws(*self._walks(X, control, back=False))
 
     def smooth(self, X: Any, control: Any = None) -> tuple[Any, Any]:
         """Give the states given all of a series.
@@ -118,7 +129,7 @@ class LinearGaussianModel(SequenceModel):
         means : ndarray of shape (T, n_states), or list of them
         covariances : ndarray of shape (T, n_states, n_states), or list of them
         """
-        return _laws(*self._walks(X, control, back=True))
+        return self._laws(*self._walks(X, control, back=True))
 
     def predict(self, X: Any, control: Any = None) -> Any:
         """Give the means of the states given all of a series.
@@ -313,8 +324,3 @@ def _at(matrix: np.ndarray, t: int) -> np.ndarray:
             f"a matrix varies with time and has {len(matrix)} steps; {t + 1} are needed"
         )
     return matrix[min(t, len(matrix) - 1)]
-
-
-def _laws(walks: list[Walk], single: bool) -> tuple[Any, Any]:
-    means, covariances = [w.means for w in walks], [w.covariances for w in walks]
-    return (means[0], covariances[0]) if single else (means, covariances)

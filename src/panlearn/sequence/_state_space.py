@@ -16,7 +16,7 @@ from panlearn.sequence._kalman_kernels import backward, forward
 
 # The variance of a diffuse start, beside that of what moves the state and blurs the observations.
 DIFFUSE = 1e7
-# What keeps a learned covariance from collapsing, beside its largest entry.
+# The least eigenvalue of a learned covariance, beside its largest and that of its start.
 FLOOR = 1e-10
 
 
@@ -220,6 +220,12 @@ class Learner:
 
     def __init__(self, model: StateSpace, free: Mapping[str, np.ndarray]) -> None:
         self._model, self._free = model, free
+        start = {
+            "transition_covariance": model.Q,
+            "observation_covariance": model.R,
+            "initial_covariance": model.covariance,
+        }
+        self._scales = {name: float(np.abs(value).max()) for name, value in start.items()}
 
     def maximise(self, s: StateMoments) -> StateSpace:
         """The parameters that the expected moments ask for."""
@@ -231,7 +237,7 @@ class Learner:
             second = s.first_second - np.outer(s.first, mean) - np.outer(mean, s.first)
             spread = second / s.starts + np.outer(mean, mean)
             changed["mean"] = mean
-            changed["covariance"] = _part(free["initial_covariance"], spread, at.covariance)
+            changed["covariance"] = self._part("initial_covariance", spread, at.covariance)
         if s.moves and len(at.F) == len(at.B) == len(at.Q) == 1:
             n = at.F.shape[-1]
             move = np.hstack([at.F[0], at.B[0]])
@@ -239,7 +245,7 @@ class Learner:
             move = _regress(move, mask, s.across, s.before, at.Q[0])
             left = _residual(move, s.following, s.across, s.before) / s.moves
             changed["F"], changed["B"] = move[None, :, :n].copy(), move[None, :, n:].copy()
-            changed["Q"] = _part(free["transition_covariance"], left, at.Q[0])[None]
+            changed["Q"] = self._part("transition_covariance", left, at.Q[0])[None]
         if len(at.H) == len(at.R) == 1:
             n = at.H.shape[-1]
             show = np.column_stack([at.H[0], at.d])
@@ -247,9 +253,21 @@ class Learner:
             show = _regress(show, mask, s.shown, s.shower, at.R[0])
             left = _residual(show, s.observed, s.shown, s.shower) / s.seen
             changed["H"], changed["d"] = show[None, :, :n].copy(), show[:, n].copy()
-            changed["R"] = _part(free["observation_covariance"], left, at.R[0])[None]
+            changed["R"] = self._part("observation_covariance", left, at.R[0])[None]
         self._model = replace(at, **changed)
         return self._model
+
+    def _part(self, name: str, found: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """A covariance whose free block, or free diagonal, is the one found."""
+        free = self._free[name]
+        if not free.any():
+            return given
+        if not free.all():
+            found = np.where(free, found, 0.0)
+        values, vectors = np.linalg.eigh((found + found.T) / 2)
+        least = FLOOR * max(float(values.max()), self._scales[name])
+        lifted = (vectors * np.maximum(values, least)) @ vectors.T
+        return np.where(free, (lifted + lifted.T) / 2, given)
 
 
 def _regress(
@@ -277,12 +295,3 @@ def _residual(
     """Σ E (x - Θ z)(x - Θ z)ᵀ."""
     cross = matrix @ across.T
     return second - cross - cross.T + matrix @ before @ matrix.T
-
-
-def _part(free: np.ndarray, found: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """A covariance whose free block, or free diagonal, is the one found."""
-    if not free.any():
-        return given
-    found = (found + found.T) / 2
-    largest = float(np.abs(np.diag(found)).max())
-    return np.where(free, found + FLOOR * largest * np.eye(len(found)), given)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.sources import Sequences
-from panlearn.core.statistics import Moments
 from panlearn.sequence._state_space import StateSpace
 
 FIELDS = {
@@ -53,12 +52,15 @@ def dimension(given: Mapping[str, np.ndarray], n_states: int | None) -> int | No
         if name in given and given[name].ndim:
             found.add(given[name].shape[-1])
     if len(found) > 1:
-        raise ValueError(f"the matrices have states of different dimensions: {sorted(found)}")
+        raise ValueError(
+            "n_states, transition, observation and the covariances have states of different "
+            f"dimensions: {sorted(found)}"
+        )
     return found.pop() if found else None
 
 
-def state_space(values: Mapping[str, np.ndarray], start: str) -> StateSpace:
-    """A model of all parameters, whose shapes and covariances are checked."""
+def state_space(values: Mapping[str, np.ndarray], start: str, trusted: bool = False) -> StateSpace:
+    """A model of all parameters; unless they are trusted, shapes and covariances are checked."""
     n, m = values["transition"].shape[-1], values["observation"].shape[-2]
     p = values["control"].shape[-1]
     shapes = {
@@ -77,17 +79,18 @@ def state_space(values: Mapping[str, np.ndarray], start: str) -> StateSpace:
         timed = value.ndim == len(shape) + 1 and name in VARYING
         if value.shape[timed:] != shape or (timed and not len(value)):
             raise ValueError(f"{name} must have the shape {shape}; got {value.shape}")
-        if name in COVARIANCES:
+        if name in COVARIANCES and not trusted:
             _require_covariance(name, value)
+        value = value.astype(float, copy=False)
         arrays[field] = value if timed or name not in VARYING else value[None]
     return StateSpace(start=start, **arrays)
 
 
-def attributes(model: StateSpace) -> dict[str, np.ndarray]:
+def attributes(model: StateSpace, dtype: Any = float) -> dict[str, np.ndarray]:
     """The parameters as fitted attributes; what does not vary has no axis of time."""
     found = {}
     for name, field in FIELDS.items():
-        value = getattr(model, field)
+        value = getattr(model, field).astype(dtype, copy=False)
         found[name + "_"] = value[0] if name in VARYING and len(value) == 1 else value
     return found
 
@@ -101,14 +104,20 @@ def _require_covariance(name: str, value: np.ndarray) -> None:
 
 
 def guess(
-    given: Mapping[str, np.ndarray], spread: Moments, n: int, p: int, rng: np.random.Generator
+    given: Mapping[str, np.ndarray], rows: np.ndarray, n: int, p: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Fill in what is not given: slow states, seen in the main directions of the observations."""
-    m = len(spread.mean)
-    covariance = spread.scatter / spread.weight
-    variance = np.maximum(np.diag(covariance), 1e-12)
+    """Fill in what is not given: slow states, seen in the main directions of some observations."""
+    m = rows.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = rows.T @ rows / len(rows)
+    if not np.isfinite(covariance).all():
+        raise ValueError(
+            "the squares of X overflow: rescale its columns, for example with "
+            "sklearn.preprocessing.StandardScaler"
+        )
+    variance = np.maximum(np.diag(covariance), 1e-12 * max(np.trace(covariance), 1e-300))
     values, vectors = np.linalg.eigh(covariance)
-    main = (vectors * np.sqrt(np.maximum(values, 1e-12)))[:, ::-1][:, :n]
+    main = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :n]
     loading = 0.1 * np.sqrt(variance)[:, None] * rng.standard_normal((m, n))
     loading[:, : main.shape[1]] += main
     decay = np.linspace(0.9, 0.5, n)
@@ -117,19 +126,11 @@ def guess(
         "control": np.zeros((n, p)),
         "transition_covariance": np.diag(1 - decay**2),
         "observation": loading,
-        "observation_offset": spread.mean,
+        "observation_offset": np.zeros(m),
         "observation_covariance": np.diag(variance) / 2,
         "initial_mean": np.zeros(n),
         "initial_covariance": np.eye(n),
     } | dict(given)
-
-
-def observation_moments(X: Sequences, m: int) -> Moments:
-    """Moments of observations, whose gaps count as the mean of their column in the block."""
-    Y = np.asarray(X.values[:, :m], dtype=float)
-    seen = ~np.isnan(Y)
-    count = np.maximum(seen.sum(axis=0), 1)
-    return Moments.of(np.where(seen, Y, np.where(seen, Y, 0.0).sum(axis=0) / count))
 
 
 def free_entries(model: StateSpace, asked: Any, given: Mapping[str, Any]) -> dict[str, np.ndarray]:

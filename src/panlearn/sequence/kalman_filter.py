@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+import functools
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,8 +14,11 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState, check_parameters
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
-from panlearn.core.sequences import read_sequences
-from panlearn.core.sources import SequenceRows, Sequences
+from panlearn.core.sequences import map_blocks, read_sequences
+from panlearn.core.sources import Block, SequenceRows, Sequences
+from panlearn.latent._mixture_starts import require_values
+from panlearn.latent._starts import RowSample
+from panlearn.sequence._hmm import States
 from panlearn.sequence._linear_gaussian import LinearGaussianModel
 from panlearn.sequence._state_space import Learner, StateSpace, expect
 from panlearn.sequence._state_space_parameters import (
@@ -24,7 +28,6 @@ from panlearn.sequence._state_space_parameters import (
     dimension,
     free_entries,
     guess,
-    observation_moments,
     read,
     state_space,
 )
@@ -124,7 +127,7 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     array([0.667, 1.667, 0.727])
     """
 
-    n_states: Positive[int] | None = None
+    n_states: States | None = None
     _: KW_ONLY
     transition: np.ndarray | None = None
     observation: np.ndarray | None = None
@@ -179,7 +182,8 @@ class KalmanFilter(Iterative, LinearGaussianModel):
             "initial_mean": np.zeros(n),
             "initial_covariance": np.eye(n),
         }
-        model._set(state_space(rest | given, model.start))
+        for name, value in attributes(state_space(rest | given, model.start)).items():
+            setattr(model, name, value)
         model.n_features_in_ = m
         return model
 
@@ -207,7 +211,7 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         rows = read_sequences(
             self, X, None, sample_weight, kind="vectors", repeatable=True, allow_nan=True
         )
-        m, p, given = rows.n_features, 0, parameters_of(self)
+        m, p, dtype, given = rows.n_features, 0, rows.dtype, parameters_of(self)
         if control is not None:
             if not isinstance(rows, SequenceRows):
                 raise ValueError("control goes with series in memory, not with a stream or a bag")
@@ -217,11 +221,25 @@ class KalmanFilter(Iterative, LinearGaussianModel):
             rows = SequenceRows(Sequences(joined, rows.X.offsets), None, rows.weight)
         elif self.control is not None:
             raise ValueError("the model has a control matrix, so fit needs the inputs: control=...")
-        spread = map_reduce(lambda X, y, weight: observation_moments(X, m), rows)
-        n = dimension(given, self.n_states) or m
         rng = generator(self.random_state)
-        model = state_space(guess(given, spread, n, p, rng), self.start)
+        salt = int(rng.integers(2**62))
+        sample = map_reduce(
+            lambda X, y, weight: _sample(X, weight, m, salt), rows, require_finite=False
+        )
+        require_values(sample)
+        centre = sample.mean  # so that no digits are lost to an offset
+        some = np.where(np.isnan(sample.rows), 0.0, sample.rows - centre)
+        moved = np.concatenate([centre, np.zeros(p)])
+        rows = map_blocks(rows, functools.partial(_shift, by=moved))
+        if "observation_offset" in given:
+            given["observation_offset"] = given["observation_offset"] - centre
+        n = dimension(given, self.n_states) or m
+        model = state_space(guess(given, some, n, p, rng), self.start)
         free = free_entries(model, self.learn, given)
+
+        def described(model: StateSpace) -> dict[str, np.ndarray]:
+            return attributes(replace(model, d=model.d + centre), dtype)
+
         self.n_iter_, self.converged_, self.history_ = 0, True, dict[str, list[float]]()
         if any(mask.any() for mask in free.values()):
             model = expectation_maximisation(
@@ -232,14 +250,21 @@ class KalmanFilter(Iterative, LinearGaussianModel):
                 maximise=Learner(model, free).maximise,
                 max_iter=self.max_iter,
                 tol=self.tol,
-                attributes=attributes,
+                attributes=described,
             )
-        self._set(model)
+        for name, value in described(model).items():
+            setattr(self, name, value)
         return self
 
-    def _set(self, model: StateSpace) -> None:
-        for name, value in attributes(model).items():
-            setattr(self, name, value)
+
+def _sample(X: Sequences, weight: np.ndarray | None, m: int, salt: int) -> RowSample:
+    of_step = None if weight is None else np.repeat(weight, X.lengths)
+    return RowSample.of(X.values[:, :m], of_step, salt=salt, size=10_000)
+
+
+def _shift(block: Block, by: np.ndarray) -> Block:
+    X = block.X
+    return Block(Sequences(X.values.astype(float) - by, X.offsets), block.y, block.weight)
 
 
 def parameters_of(model: KalmanFilter) -> dict[str, np.ndarray]:
