@@ -90,7 +90,7 @@ class LinearGaussianModel(SequenceModel):
 
     def _laws(self, walks: list[Walk], single: bool) -> tuple[Any, Any]:
         """Means and covariances, in the type that was learned from."""
-        dtype = self.transition_.dtype  # type: ignore[attr-defined]
+        dtype = self.transition_.dtype
         means, covariances = (
             [getattr(walk, name).astype(dtype, copy=False) for walk in walks]
             for name in ("means", "covariances")
