@@ -23,7 +23,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline
 
 from panlearn.cli.errors import DataError
-from panlearn.cli.models import WRAPPERS, build, estimators, find_estimator
+from panlearn.cli.models import WRAPPERS, estimators, find_estimator, first_try
 from panlearn.cli.table import Table, Task, as_table, preprocessor
 from panlearn.cli.timed import JobCrashedError, TimedWorker
 
@@ -279,7 +279,7 @@ def _choose(
             cls = find_estimator(model, task)
             name = cls.__name__ + (" (sklearn)" if model.startswith("sklearn.") else "")
             try:
-                model = build(cls, {}, random_state)
+                model = first_try(cls, random_state)
             except TypeError as error:
                 model = reason(error)
         count = sum(key.partition(" #")[0] == name for key in chosen)

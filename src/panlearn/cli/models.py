@@ -7,6 +7,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.preprocessing import StandardScaler
+
 import panlearn
 from panlearn.cli.errors import DataError, did_you_mean
 
@@ -71,6 +74,26 @@ def build(cls: type, settings: dict[str, Any], random_state: int) -> Any:
             raise DataError(f"{cls.__name__} has no {name!r}; {did_you_mean(name, names)}")
     seed = {"random_state": random_state} if "random_state" in names else {}
     return cls(**{**seed, **settings})
+
+
+def first_try(cls: type, random_state: int) -> Any:
+    """Make an estimator that a comparison is fair to.
+
+    The defaults of kernel methods are those of the field: a kernel that is not fitted to the data,
+    and no intercept. Here the kernel has something to choose, and the target is standardised.
+    """
+    from panlearn.kernel.kernels import RBF, White
+
+    smooth = 1.0 * RBF(1.0)
+    settings: dict[str, dict[str, Any]] = {
+        "GaussianProcessRegressor": {"kernel": smooth + White(1.0), "normalize_y": True},
+        "GaussianProcessClassifier": {"kernel": smooth},
+        "KernelRidge": {"kernel": "rbf"},
+    }
+    model = build(cls, settings.get(cls.__name__, {}), random_state)
+    if cls.__name__ == "KernelRidge":
+        return TransformedTargetRegressor(model, transformer=StandardScaler())
+    return model
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

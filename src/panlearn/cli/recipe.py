@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from dataclasses import fields
 from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from panlearn.cli.leaderboard import Leaderboard, Row
+from panlearn.kernel._kernel import Kernel, Product, Sum
 
 WIDTH = 88
 
@@ -29,6 +31,8 @@ class Source:
                 return variable
         if isinstance(value, BaseEstimator):
             return self._estimator(value, indent)
+        if isinstance(value, Kernel):
+            return self._kernel(value)
         if isinstance(value, list):
             return self._group("[", [self.of(v, indent + 4) for v in value], "]", indent)
         if isinstance(value, tuple):
@@ -39,6 +43,19 @@ class Source:
         if isinstance(value, str):
             return json.dumps(value, ensure_ascii=False)
         return repr(value)
+
+    def _kernel(self, value: Kernel) -> str:
+        """Write a kernel in the algebra that made it."""
+        parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        if isinstance(value, Sum | Product):
+            sign = " + " if isinstance(value, Sum) else " * "
+            sides = [self._kernel(side) for side in parts.values()]
+            return sign.join(f"({side})" if " + " in side else side for side in sides)
+        name = type(value).__name__
+        self.imports.add(("panlearn.kernel.kernels", name))
+        defaults = {f.name: f.default for f in fields(value)}
+        changed = [f"{k}={self.of(v)}" for k, v in parts.items() if v != defaults[k]]
+        return f"{name}({', '.join(changed)})"
 
     def _estimator(self, value: BaseEstimator, indent: int) -> str:
         """Write a constructor with the parameters that differ from their defaults."""
