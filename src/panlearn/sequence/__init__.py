@@ -1,11 +1,13 @@
 """Models of sequences: one sequence is one sample, and several are a list of any lengths.
 
 `MarkovChain` is a chain of states that are seen, `CategoricalHMM` and `GaussianHMM` one whose
-states are hidden behind the symbols or vectors that they emit.
+states are hidden behind the symbols or vectors that they emit. `LinearStateSpace` is a linear
+system with a state, in continuous or in discrete time.
 """
 
 from panlearn.sequence.categorical_hmm import CategoricalHMM
 from panlearn.sequence.gaussian_hmm import GaussianHMM
+from panlearn.sequence.linear_state_space import LinearStateSpace
 from panlearn.sequence.markov_chain import MarkovChain
 
-__all__ = ["CategoricalHMM", "GaussianHMM", "MarkovChain"]
+__all__ = ["CategoricalHMM", "GaussianHMM", "LinearStateSpace", "MarkovChain"]
