@@ -114,3 +114,12 @@ def test_known_states_hold_their_own_parts(rng):
     assert_allclose(np.sort(model.means_[0].ravel()), [6, 12], atol=0.1)  # five standard errors
     with pytest.raises(ValueError, match="weights_init"):
         GMMHMM(2, 2, weights_init=[[0.5, 0.6], [1, 0]]).fit(X)
+
+
+def test_restarts_find_states_whose_parts_lie_apart(rng):
+    places = np.array([[[-4.0, 0.0], [4.0, 0.0]], [[0.0, -4.0], [0.0, 4.0]]])
+    truth = np.repeat([0, 1, 0, 1], 60)
+    X = places[truth, rng.integers(2, size=240)] + rng.normal(size=(240, 2))
+    model = GMMHMM(2, 2, n_init=12, random_state=0).fit(X)  # a third of the deals are right
+    agree = np.mean(model.predict(X) == truth)
+    assert max(agree, 1 - agree) > 0.98

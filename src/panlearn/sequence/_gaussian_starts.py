@@ -54,10 +54,28 @@ def state_means(rows: Rows, k: int, sample: RowSample, rng: np.random.Generator)
     return _pinned(_centres(filled(sample), sample.weight_of, k, rng), known, sample.mean)
 
 
-def scattered_means(
-    centres: np.ndarray, m: int, sample: RowSample, rng: np.random.Generator
-) -> np.ndarray:
-    """Means (k, m, d) of the parts of each state: steps near its centre, far from each other."""
+def part_means(
+    rows: Rows, k: int, m: int, sample: RowSample, n_init: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Means (k, m, d) of the parts of each state, for each start.
+
+    The first takes states to be compact. Their parts may lie anywhere, though, and only the order
+    of the steps tells which go together: so the other starts deal the means of k m clusters out to
+    the states by chance, unless known steps say where a state is.
+    """
+    found = [_near(state_means(rows, k, sample, rng), m, sample, rng)]
+    known = map_reduce(lambda X, y, weight: _labelled(X, y, weight, k, sample.mean), rows)
+    for _ in range(1, n_init):
+        if known.count.any():
+            found.append(_near(state_means(rows, k, sample, rng), m, sample, rng))
+        else:
+            centres = _centres(filled(sample), sample.weight_of, k * m, rng)
+            found.append(rng.permutation(centres).reshape(k, m, -1))
+    return found
+
+
+def _near(centres: np.ndarray, m: int, sample: RowSample, rng: np.random.Generator) -> np.ndarray:
+    """Means of the parts of each state: steps near its centre, far from each other."""
     X = filled(sample)
     nearest = ((X[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     out = np.repeat(centres[:, None], m, axis=1)

@@ -17,10 +17,9 @@ from panlearn.latent._starts import Starts
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._gaussian import GaussianEmission
 from panlearn.sequence._gaussian_starts import (
+    part_means,
     sample_steps,
-    scattered_means,
     spread,
-    state_means,
 )
 from panlearn.sequence._hidden_chain import Chain
 from panlearn.sequence._hmm import HiddenMarkovModel, Prior, States, law, numbers
@@ -103,8 +102,10 @@ class GMMHMM(HiddenMarkovModel):
     -----
     As in `GaussianHMM`, with the Gaussians of a state weighed by their shares in it at each step:
     EM for the path and for the part of each step at once, :math:`O(T k (k + m d))` an iteration
-    with diagonal covariances. NaN is a missing entry and is marginalised exactly. Parts of a state
-    that start alike stay alike. One matrix for all ("tied") is one for the parts of all states.
+    with diagonal covariances. The first start takes states to be compact, further ones deal
+    clusters out to the states by chance: where the parts of a state lie apart, ask for several
+    (`n_init`). NaN is a missing entry and is marginalised exactly. Parts of a state that start
+    alike stay alike. One matrix for all ("tied") is one for the parts of all states.
 
     References
     ----------
@@ -196,10 +197,7 @@ class GMMHMM(HiddenMarkovModel):
         if self.means_init is not None:
             means = [numbers("means_init", self.means_init, (k, m, d))]
         else:
-            means = [
-                scattered_means(state_means(rows, k, sample, rng), m, sample, rng)
-                for _ in range(self.n_init)
-            ]
+            means = part_means(rows, k, m, sample, self.n_init, rng)
         flat = [mean.reshape(k * m, d) for mean in means]
         parts = [GaussianEmission(kind, mean, covariances, self.min_covar) for mean in flat]
         return [MixtureEmission(weights, part) for part in parts]
