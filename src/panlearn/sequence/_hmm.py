@@ -235,7 +235,7 @@ def law(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def prior(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Parameters of a Dirichlet law, of at least one, so that its mode exists."""
-    array = np.full(shape, float(given)) if np.isscalar(given) else numbers(name, given, shape)
+    array = numbers(name, np.full(shape, given) if np.ndim(given) == 0 else given, shape)
     if not (array >= 1).all():
         raise ValueError(f"{name} must be at least 1, which adds nothing to the counts")
     return array
