@@ -182,11 +182,8 @@ class Smoothing:
         part, offsets = slice(start, start + self._size), self._offsets(start)
         values, known = self.X.values[part], None if self.y is None else self.y[part]
         density, shift = self.way.emit(values, known, offsets[:-1] if start == 0 else None)
-        alpha, scale, value = (
-            np.empty_like(density),
-            np.empty(len(shift)),
-            np.empty(len(offsets) - 1),
-        )
+        alpha, scale = np.empty_like(density), np.empty(len(shift))
+        value = np.empty(len(offsets) - 1)
         if self._least and ((density > 0) & (density < self._least)).any():
             return None
         laws = self._heads[start // self._size], self.way.transition
