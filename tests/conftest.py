@@ -79,6 +79,8 @@ class Library:
         wish = {"random_state": 0, "tol": 1e-11, "max_iter": 20_000 if "tol" in names else 300}
         if not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
+        if "n_states" in names:  # and the slower the more a state may be
+            wish |= {"tol": 1e-4, "n_states": 1}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 
@@ -101,6 +103,7 @@ class Library:
             X -= X.min() if wants.positive_only else 0
             return np.round(X) if wants.categorical else X, y
         signal = X @ direction + 0.5 + rng.normal(size=n)
+        X -= X.min() if get_tags(cls()).input_tags.positive_only else 0
         return X, (signal if is_regressor(cls()) else None)
 
     @staticmethod

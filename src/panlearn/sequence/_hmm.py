@@ -89,7 +89,8 @@ class HiddenMarkovModel(Iterative, SequenceModel):
             return total.log_likelihood
 
         starts = [Chain(startprob, transmat, emission) for emission in emissions]
-        for name, found in self._attributes(best_of(self, starts, run, value), rows.dtype).items():
+        best = best_of(self, rows, starts, run, value)
+        for name, found in self._attributes(best, rows.dtype).items():
             setattr(self, name, found)
 
     def _chain(self) -> Chain:

@@ -1,0 +1,34 @@
+"""
+Isomap, LLE and GPLVM: the digits in two dimensions
+===================================================
+
+Three ways to lay 64 features out on a plane: by the distances along the graph of neighbours, by
+how each picture is composed of its neighbours, and by a Gaussian process from the plane to the
+pictures. No method was told the labels.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
+
+from panlearn.latent import GPLVM, Isomap, LocallyLinearEmbedding
+
+X, y = load_digits(n_class=6, return_X_y=True)
+models = {
+    "Isomap": (Isomap(10), 1083),
+    "Locally linear embedding": (LocallyLinearEmbedding(12), 1083),
+    "GPLVM": (GPLVM(), 150),
+}
+
+fig, axes = plt.subplots(1, 3, figsize=(14, 4.8), layout="constrained")
+for ax, (name, (model, n)) in zip(axes, models.items(), strict=True):
+    model.fit(X[:n])
+    Z = model.embedding_
+    # how often the nearest other row in the plane has the same label
+    nearest = KNeighborsClassifier(1).fit(Z, y[:n]).kneighbors(return_distance=False)[:, 0]
+    dots = ax.scatter(*Z.T, c=y[:n], cmap="tab10", vmin=-0.5, vmax=9.5, s=10)
+    share = (y[nearest] == y[:n]).mean()
+    ax.set_title(f"{name}\n{n} rows; the nearest has the same label: {share:.0%}")
+    ax.set(xticks=[], yticks=[])
+axes[-1].legend(*dots.legend_elements(), title="digit", loc="best")
+plt.show()

@@ -1,0 +1,199 @@
+"""Gaussian clusters under a normal-inverse-Wishart prior, with their parameters integrated out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import linalg
+from scipy.special import gammaln
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The law of a cluster: Σ ~ W⁻¹(scale, freedom), μ ~ N(0, Σ / precision)."""
+
+    precision: float
+    freedom: float
+    scale: np.ndarray
+
+    def posterior(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and scale matrix given the rows of one cluster."""
+        n = len(X)
+        centre = X.sum(axis=0) / max(n, 1)
+        about = X - centre
+        pull = self.precision * n / (self.precision + n)
+        return (
+            centre * n / (self.precision + n),
+            self.scale + about.T @ about + pull * np.outer(centre, centre),
+        )
+
+    def log_evidence(self, count: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """Log p(X) of the rows of each cluster, parameters integrated out."""
+        d = len(self.scale)
+        nu, kappa = self.freedom + count, self.precision + count
+        log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+        halves = np.arange(d) / 2
+        gammas = gammaln(nu[:, None] / 2 - halves) - gammaln(self.freedom / 2 - halves)
+        first = self.freedom / 2 * np.linalg.slogdet(self.scale)[1]
+        ratio = d / 2 * np.log(self.precision / kappa) - count * d / 2 * np.log(np.pi)
+        return gammas.sum(axis=1) + first - nu / 2 * log_det + ratio
+
+    def constants(self, n: int) -> np.ndarray:
+        """What the log predictive density holds beside the data, for clusters of 0 to n rows."""
+        d = len(self.scale)
+        kappa, nu = self.precision + np.arange(n + 1), self.freedom + np.arange(n + 1)
+        gammas = gammaln((nu + 1) / 2) - gammaln((nu + 1 - d) / 2)
+        return gammas - d / 2 * np.log(np.pi * (kappa + 1) / kappa)
+
+
+class Clusters(NamedTuple):
+    """Counts, means and Cholesky factors of the scales; room for more than there are."""
+
+    size: np.ndarray
+    mean: np.ndarray
+    factor: np.ndarray
+
+    @classmethod
+    def of(cls, prior: Prior, X: np.ndarray, labels: np.ndarray, room: int) -> Clusters:
+        """Statistics of the rows with each label from 0 on; empty clusters have those of none."""
+        d = X.shape[1]
+        size = np.bincount(labels[labels >= 0], minlength=room)
+        first = linalg.cholesky(prior.scale, lower=True)
+        made = cls(size, np.zeros((len(size), d)), np.tile(first, (len(size), 1, 1)))
+        for k in np.flatnonzero(size):
+            made.mean[k], scale = prior.posterior(X[labels == k])
+            made.factor[k] = linalg.cholesky(scale, lower=True)
+        return made
+
+    def log_predictive(self, prior: Prior, X: np.ndarray) -> np.ndarray:
+        """Log p(x | cluster) of each row and cluster, of shape (n, n_clusters)."""
+        out = np.empty((len(X), len(self.size)))
+        constant = prior.constants(int(self.size.max(initial=0)))
+        for k, n in enumerate(self.size):
+            z = linalg.solve_triangular(self.factor[k], (X - self.mean[k]).T, lower=True)
+            kappa, nu = prior.precision + n, prior.freedom + n
+            spread = np.log1p(kappa / (kappa + 1) * (z**2).sum(axis=0))
+            out[:, k] = constant[n] - np.log(np.diag(self.factor[k])).sum()
+            out[:, k] -= (nu + 1) / 2 * spread
+        return out
+
+
+@njit(cache=True, nogil=True)
+def rank_one(factor: np.ndarray, x: np.ndarray, sign: float) -> None:
+    """Turn the Cholesky factor of A into that of A + sign x x', in place; x is overwritten."""
+    d = len(x)
+    for k in range(d):
+        old = factor[k, k]
+        new = math.sqrt(old * old + sign * x[k] * x[k])
+        c, s = new / old, x[k] / old
+        factor[k, k] = new
+        for i in range(k + 1, d):
+            factor[i, k] = (factor[i, k] + sign * s * x[i]) / c
+            x[i] = c * x[i] - s * factor[i, k]
+
+
+@njit(cache=True, nogil=True)
+def log_weight(count: int, factor: np.ndarray, constant: np.ndarray) -> float:
+    """What a cluster weighs beside the place of a row: log n_k, the constants, -log det of L."""
+    total = math.log(count) + constant[count]
+    for a in range(len(factor)):
+        total -= math.log(factor[a, a])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sweep(
+    X: np.ndarray,
+    labels: np.ndarray,
+    count: np.ndarray,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    clusters: int,
+    first: int,
+    alone: np.ndarray,
+    constant: np.ndarray,
+    precision: float,
+    freedom: float,
+    concentration: float,
+    coins: np.ndarray,
+) -> int:
+    """Draw the label of each row from `first` on given all others; a label of -1 is no seat yet.
+
+    Returns the first row that was not reached, for want of room for a further cluster. The factor
+    behind the last cluster is that of an empty one.
+    """
+    n, d = X.shape
+    weight, base, gap = np.empty(len(count)), np.empty(len(count)), np.empty(d)
+    for k in range(clusters):
+        base[k] = log_weight(count[k], factor[k], constant)
+    for i in range(first, n):
+        if clusters + 1 >= len(count):
+            return i
+        k = labels[i]
+        if k >= 0:
+            kappa = precision + count[k]
+            root = math.sqrt(kappa / (kappa - 1))
+            for a in range(d):
+                gap[a] = root * (X[i, a] - mean[k, a])
+                mean[k, a] -= (X[i, a] - mean[k, a]) / (kappa - 1)
+            count[k] -= 1
+            if count[k]:
+                rank_one(factor[k], gap, -1.0)
+                base[k] = log_weight(count[k], factor[k], constant)
+            else:  # the last cluster takes the empty place
+                clusters -= 1
+                empty = factor[clusters + 1].copy()
+                count[k], mean[k], factor[k] = count[clusters], mean[clusters], factor[clusters]
+                base[k] = base[clusters]
+                count[clusters], mean[clusters], factor[clusters] = 0, 0.0, empty
+                for j in range(n):
+                    if labels[j] == clusters:
+                        labels[j] = k
+            labels[i] = -1
+        top = -np.inf
+        for k in range(clusters):
+            square = 0.0
+            for a in range(d):
+                z = X[i, a] - mean[k, a]
+                for b in range(a):
+                    z -= factor[k, a, b] * gap[b]
+                gap[a] = z / factor[k, a, a]
+                square += gap[a] * gap[a]
+            kappa = precision + count[k]
+            spread = math.log1p(kappa / (kappa + 1) * square)
+            weight[k] = base[k] - 0.5 * (freedom + count[k] + 1) * spread
+            top = max(top, weight[k])
+        weight[clusters] = math.log(concentration) + alone[i]
+        top = max(top, weight[clusters])
+        total = 0.0
+        for k in range(clusters + 1):
+            total += math.exp(weight[k] - top)
+            weight[k] = total
+        k = 0
+        while k < clusters and weight[k] < coins[i] * total:
+            k += 1
+        if k == clusters:
+            clusters += 1
+        kappa = precision + count[k]
+        root = math.sqrt(kappa / (kappa + 1))
+        for a in range(d):
+            gap[a] = root * (X[i, a] - mean[k, a])
+            mean[k, a] += (X[i, a] - mean[k, a]) / (kappa + 1)
+        rank_one(factor[k], gap, 1.0)
+        count[k] += 1
+        base[k] = log_weight(count[k], factor[k], constant)
+        labels[i] = k
+    return n
+
+
+@njit(cache=True, nogil=True)
+def agreements(one: np.ndarray, other: np.ndarray) -> float:
+    """How many ordered pairs of rows are together in both partitions."""
+    table = np.zeros((one.max() + 1, other.max() + 1))
+    for i in range(len(one)):
+        table[one[i], other[i]] += 1
+    return float((table * table).sum())

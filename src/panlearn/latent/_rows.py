@@ -1,0 +1,27 @@
+"""Training rows of a method that needs all of them in memory at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.sources import as_batches, is_dask
+from panlearn.core.validation import FLOATS, reject_hidden
+
+
+def rows_in_memory(estimator: Any, X: Any, *, reset: bool = True) -> np.ndarray:
+    """Validate dense rows and remember their features on the estimator."""
+    if is_dask(X) or as_batches(X) is not None:
+        raise ValueError(
+            f"{type(estimator).__name__} compares every row with others, so it takes no stream; "
+            "give one array, for a Dask collection X.compute()"
+        )
+    reject_hidden(X=X)
+    return validate_data(estimator, X, reset=reset, dtype=FLOATS)
+
+
+def power_of_two(value: float) -> float:
+    """The power of two next above a size: to divide by it rounds nothing."""
+    return float(np.ldexp(1.0, min(int(np.frexp(value)[1]), 1023))) if value > 0 else 1.0

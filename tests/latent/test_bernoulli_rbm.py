@@ -1,0 +1,133 @@
+"""Restricted Boltzmann machines against the table of all their states."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from panlearn.latent import BernoulliRBM
+from panlearn.latent._rbm_layers import Layers, drawn
+
+
+def states(n):
+    return np.array(list(itertools.product([0.0, 1.0], repeat=n)))
+
+
+def machine(rng, hidden, visible, scale=1.0):
+    """A model with given weights, and the table of log p(v, h) by the definition."""
+    model = BernoulliRBM(hidden, n_iter=1, random_state=0).fit(np.eye(visible))
+    model.components_ = scale * rng.normal(size=(hidden, visible))
+    model.intercept_visible_ = rng.normal(size=visible)
+    model.intercept_hidden_ = rng.normal(size=hidden)
+    joint = [
+        [
+            model.intercept_visible_ @ v + model.intercept_hidden_ @ h + h @ model.components_ @ v
+            for h in states(hidden)
+        ]
+        for v in states(visible)
+    ]
+    return model, np.array(joint)
+
+
+@pytest.mark.parametrize(("hidden", "visible"), [(3, 5), (6, 4), (1, 2)])
+def test_energies_and_likelihoods_are_those_of_the_table(rng, hidden, visible):
+    model, joint = machine(rng, hidden, visible)
+    V = states(visible)
+    np.testing.assert_allclose(model.free_energy(V), -logsumexp(joint, axis=1), rtol=1e-12)
+    assert model.log_partition() == pytest.approx(logsumexp(joint), rel=1e-12)
+    log_p = logsumexp(joint, axis=1) - logsumexp(joint)
+    np.testing.assert_allclose(model.log_likelihood(V), log_p, rtol=1e-10)
+    up = np.exp(joint - logsumexp(joint, axis=1, keepdims=True)) @ states(hidden)
+    np.testing.assert_allclose(model.transform(V), up, rtol=1e-10)
+    pseudo = np.zeros(len(V))
+    place = {tuple(v): p for v, p in zip(V, log_p, strict=True)}
+    for i in range(visible):
+        for j, v in enumerate(V):
+            other = v.copy()
+            other[i] = 1 - v[i]
+            pseudo[j] += place[tuple(v)] - np.logaddexp(place[tuple(v)], place[tuple(other)])
+    np.testing.assert_allclose(model.score_samples(V), pseudo, rtol=1e-10)
+    assert model.score(V) == pytest.approx(pseudo.mean())
+
+
+def test_gibbs_leaves_the_law_of_the_model_as_it_is(rng):
+    model, joint = machine(rng, 2, 3)
+    p = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))
+    V = states(3)
+    n = 20_000
+    after = model.gibbs(V[rng.choice(8, p=p, size=n)], random_state=1)
+    seen = np.bincount((after @ [4, 2, 1]).astype(int), minlength=8) / n
+    np.testing.assert_allclose(seen, p, atol=4 * np.sqrt(0.25 / n))
+    ends = model.sample(n, random_state=2, n_steps=50)
+    seen = np.bincount((ends @ [4, 2, 1]).astype(int), minlength=8) / n
+    np.testing.assert_allclose(seen, p, atol=4 * np.sqrt(0.25 / n))
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_step_goes_along_the_gradient_of_the_likelihood(rng, persistent):
+    """With chains that are long enough the mean step is the gradient, here by differences."""
+    model, _ = machine(rng, 2, 3, scale=0.5)
+    X = np.repeat(states(3), rng.integers(1, 5, size=8), axis=0)
+
+    def mean_likelihood():
+        return model.log_likelihood(X).mean()
+
+    step, gradient = 1e-5, np.empty((2, 3))
+    for at in np.ndindex(2, 3):
+        start = model.components_[at]
+        model.components_[at] = start + step
+        high = mean_likelihood()
+        model.components_[at] = start - step
+        gradient[at] = (high - mean_likelihood()) / (2 * step)
+        model.components_[at] = start
+    before = model.components_.copy()
+    learner = model.set_params(
+        learning_rate=1e-3, persistent=persistent, n_gibbs=30, random_state=0
+    )
+    learner.h_samples_ = drawn(np.full((4000, 2), 0.5), rng)
+    big = np.repeat(X, 4000 // len(X), axis=0)
+    moved = (learner.partial_fit(big).components_ - before) / 1e-3
+    # a mean over about 4000 chains is off by sqrt(1/4 / 4000) = 0.008
+    np.testing.assert_allclose(moved, gradient, atol=0.035)
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_fitting_raises_the_exact_likelihood(rng, persistent):
+    prototypes = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0]])
+    X = prototypes[rng.integers(3, size=300)] ^ (rng.random((300, 6)) < 0.05)
+    first = BernoulliRBM(6, n_iter=1, learning_rate=1e-6, random_state=0).fit(X)
+    # fifty chains, lest their noise hide what is learned of so sharp a law
+    model = BernoulliRBM(6, n_iter=200, batch_size=50, persistent=persistent, random_state=0)
+    model.fit(X)
+    assert model.log_likelihood(X).mean() > first.log_likelihood(X).mean() + 1
+    assert len(model.history_["reconstruction_error"]) == 200
+    assert model.history_["reconstruction_error"][-1] < 0.15
+    assert model.n_steps_ == 200 * 6
+
+
+def test_partial_fit_takes_other_draws_at_each_call_and_the_same_again(rng):
+    X = (rng.random((30, 5)) < 0.4).astype(float)
+    one, other = (BernoulliRBM(3, random_state=4) for _ in range(2))
+    for model in (one, other):
+        for _ in range(3):
+            model.partial_fit(X)
+    np.testing.assert_array_equal(one.components_, other.components_)
+    assert one.n_steps_ == 3
+    states_before = one.h_samples_.copy()
+    assert not np.array_equal(one.partial_fit(X).h_samples_, states_before)
+
+
+def test_a_large_model_refuses_to_count_its_states(rng):
+    model = BernoulliRBM(30, n_iter=1, random_state=0).fit(rng.random((10, 25)))
+    with pytest.raises(ValueError, match=r"25 units and so 2\^25 states"):
+        model.log_partition()
+
+
+def test_coins_have_their_probabilities(rng):
+    p = np.array([0.0, 0.2, 1.0])
+    coins = drawn(np.tile(p, (20_000, 1)), rng)
+    np.testing.assert_allclose(coins.mean(axis=0), p, atol=0.01)
+    assert drawn(p.astype(np.float32), rng).dtype == np.float32
+    layers = Layers(np.zeros((2, 3)), np.zeros(3), np.zeros(2))
+    np.testing.assert_allclose(layers.free_energy(np.ones((1, 3))), -2 * np.log(2))
