@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from panlearn.sequence import CategoricalHMM, GaussianHMM
+from panlearn.sequence import GMMHMM, CategoricalHMM, GaussianHMM
 
 hmm = pytest.importorskip("hmmlearn.hmm", reason="needs hmmlearn: pip install 'panlearn[peers]'")
 
@@ -111,3 +111,39 @@ def test_categorical(implementation, prior, start, rng, library):
     value, states = ours.decode(parts)
     assert_allclose(value.sum(), expected, rtol=1e-10)
     assert_array_equal(np.concatenate(states), path)
+
+
+@pytest.mark.parametrize("kind", ["diag", "full", "spherical"])
+def test_mixtures(kind, start, rng, library):
+    X = rng.normal(size=(sum(LENGTHS), D)) * [1, 2, 3] + 4 * rng.integers(2, size=(sum(LENGTHS), 1))
+    parts, m = np.split(X, np.cumsum(LENGTHS)[:-1]), 2
+    means, weights = rng.normal(size=(K, m, D)), rng.dirichlet(np.ones(m), K)
+    shape = {"diag": (K, m, D), "full": (K, m, D, D), "spherical": (K, m)}[kind]
+    covariances = np.broadcast_to(np.eye(D), shape) if kind == "full" else np.ones(shape)
+    options = {"n_iter": 1, "tol": -np.inf, "init_params": "", "min_covar": 0.0}
+    if kind == "spherical":  # the peer's own default is a prior; this is none
+        options["covars_prior"] = np.full((K, m), -D / 2 - 1)
+    peer = hmm.GMMHMM(K, m, covariance_type=kind, **options)
+    peer.n_features = D
+    _peer(peer, startprob=start["startprob"], transmat=start["transmat"])
+    _peer(peer, means=means.copy(), covars=covariances.copy(), weights=weights.copy())
+    peer.fit(X, LENGTHS)
+    names = ("startprob", "transmat", "means", "weights", "covars")
+    given = {**start, "means": means, "weights": weights, "covars": covariances}
+    more = {"covariance_type": kind, "n_mix": m, "min_covar": 0.0}
+    ours = _ours(GMMHMM, given, names, 1, library, parts, **more)
+    for name in names[:-1]:
+        found, expected = getattr(ours, f"{name}_"), getattr(peer, f"{name}_")
+        assert_allclose(found, expected, atol=1e-9, err_msg=name)
+    # the peer takes covariances about the means that were, which is no maximum
+    step = ours.means_ - means
+    about = {
+        "diag": step**2,
+        "full": step[..., :, None] * step[..., None, :],
+        "spherical": (step**2).mean(axis=2),
+    }[kind]
+    assert_allclose(ours.covars_ + about, peer.covars_, atol=1e-9)
+    peer.covars_ = ours.covars_
+    assert_allclose(ours.score_samples(parts).sum(), peer.score(X, LENGTHS), rtol=1e-10)
+    assert_allclose(np.vstack(ours.predict_proba(parts)), peer.predict_proba(X, LENGTHS), atol=1e-9)
+    assert_array_equal(np.concatenate(ours.predict(parts)), peer.predict(X, LENGTHS))

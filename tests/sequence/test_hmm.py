@@ -91,10 +91,13 @@ def steps(cls, T, rng, missing=False):
     return X
 
 
-@pytest.mark.parametrize("zeros", [False, True], ids=["scaled", "logarithms"])
+@pytest.mark.parametrize("way", ["scaled", "watched", "logarithms"])
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 @every_model
-def test_inference_is_that_of_all_paths(cls, more, zeros, missing, rng):
+def test_inference_is_that_of_all_paths(cls, more, way, missing, rng, monkeypatch):
+    zeros = way != "scaled"
+    if way == "logarithms":
+        monkeypatch.setattr(_hidden_chain, "SAFE", 2.0)  # nothing is
     model = made(cls, 3, rng, zeros, **more)
     X = steps(cls, 5, rng, missing)
     paths, values = enumerate_paths(model, X)
@@ -198,16 +201,18 @@ def test_segments_give_what_the_whole_gives(cls, more, rng, monkeypatch, library
     models = []
     for zeros in (False, True):
         P = np.array([[0.5, 0.5, 0.0], [0.1, 0.5, 0.4], [0.3, 0.3, 0.4]]) if zeros else None
-        for limit in (1 << 24, 100):
+        for limit, safe in ((1 << 24, 1e-100), (100, 1e-100), (100, 2.0)):
+            monkeypatch.setattr(_hidden_chain, "SAFE", safe)
             monkeypatch.setattr(_hidden_chain, "WHOLE", limit)
             model = cls(3, transmat_init=P, **at)
             library.quietly(lambda model=model: model.fit(X, known))
             models.append(model)
             models[-1].outputs = (model.predict_proba(X), model.predict(X), model.score(X))
-        whole, cut = models[-2:]
-        assert_allclose(cut.transmat_, whole.transmat_, atol=1e-12)
-        for ours, theirs in zip(cut.outputs, whole.outputs, strict=True):
-            assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+        whole = models[-3]
+        for cut in models[-2:]:
+            assert_allclose(cut.transmat_, whole.transmat_, atol=1e-10)
+            for ours, theirs in zip(cut.outputs, whole.outputs, strict=True):
+                assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
 
 
 def test_both_recursions_agree_and_neither_underflows(rng):
@@ -226,6 +231,10 @@ def test_both_recursions_agree_and_neither_underflows(rng):
     P[0, 0] = 2e-100
     nearly = Smoothing(at._replace(transmat=P), model._values(X)[0])
     assert isinstance(nearly.way, Scaled)
+    P[0, 0] = 0.0  # now nothing may be lost, and here something is
+    assert isinstance(Smoothing(at._replace(transmat=P), model._values(X)[0]).way, Logarithmic)
+    near = model._values(X[1:50])[0]
+    assert isinstance(Smoothing(at._replace(transmat=P), near).way, Scaled)
     assert_allclose(nearly.log_likelihood, slow.log_likelihood, rtol=1e-12)
 
 

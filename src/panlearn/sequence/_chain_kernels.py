@@ -3,8 +3,8 @@
 Scaled probabilities are normalised at each step. If every transition has a probability of at least
 `LEAST`, each state is predicted with at least ``LEAST / k`` whatever was lost to underflow before,
 so that the loss is some 1e-200 of anything: the scaled recursions are exact to rounding for any
-length. Where a transition is impossible that argument fails, and the sums are of logarithms, over
-the transitions that there are.
+length. Where a transition is impossible that argument fails: then nothing may underflow at all,
+which is watched, and if something would, the sums are of logarithms.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ def forward(
     alpha: np.ndarray,
     scale: np.ndarray,
     log_likelihood: np.ndarray,
-) -> None:
-    """Fill alpha_t with p(z_t | x_1..x_t) and scale_t with Σ_j b_tj Σ_i alpha_(t-1)i P_ij."""
+    least: float,
+) -> bool:
+    """Fill alpha_t with p(z_t | x_1..x_t) and scale_t with Σ_j b_tj Σ_i alpha_(t-1)i P_ij.
+
+    Stops, and says False, at a probability below `least` that is not zero.
+    """
     k = transition.shape[0]
     ahead = np.empty(k)
     for s in range(len(offsets) - 1):
@@ -53,13 +57,19 @@ def forward(
                 alpha[t : offsets[s + 1]] = 0.0
                 break
             inverse = 1.0 / norm
+            small = 0
             for j in range(k):
-                alpha[t, j] = ahead[j] * inverse
+                law = ahead[j] * inverse
+                alpha[t, j] = law
+                small += (law < least) & (law > 0.0)
+            if small:
+                return False
             product *= norm  # one logarithm for many steps
             if product < 1e-150 or product > 1e150:
                 total += np.log(product)
                 product = 1.0
         log_likelihood[s] = total + np.log(product)
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -114,8 +124,9 @@ def log_forward(
     alpha: np.ndarray,
     scale: np.ndarray,
     log_likelihood: np.ndarray,
-) -> None:
-    """Do what `forward` does with logarithms of all the numbers.
+    least: float,
+) -> bool:
+    """Do what `forward` does with logarithms of all the numbers, of which none is too small.
 
     They are normalised too: a sum over a million steps has too few digits left for one of them.
     """
@@ -137,6 +148,7 @@ def log_forward(
                 break
             for j in range(k):
                 alpha[t, j] -= norm
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -252,7 +264,10 @@ def count_path(path: np.ndarray, offsets: np.ndarray, weight: np.ndarray, step: 
 
 @njit(cache=True, nogil=True)
 def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
-    """Make each row exp(log b - shift) with its largest at one; a row of nothing is zero."""
+    """Make each row exp(log b - shift) with its largest at one; a row of nothing is zero.
+
+    What underflows is the smallest float and not zero, so that it can be told from the impossible.
+    """
     for t in range(len(log_density)):
         top = log_density[t].max()
         if top == -np.inf:
@@ -261,7 +276,11 @@ def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
             continue
         shift[t] = top
         for j in range(log_density.shape[1]):
-            log_density[t, j] = np.exp(log_density[t, j] - top)
+            power = log_density[t, j] - top
+            if power > -700.0:
+                log_density[t, j] = np.exp(power)
+            else:
+                log_density[t, j] = 5e-324 if power > -np.inf else 0.0
 
 
 @njit(cache=True, nogil=True)

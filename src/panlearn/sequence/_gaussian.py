@@ -7,6 +7,7 @@ that it has, and it adds the conditional mean of the others and their conditiona
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,25 +40,26 @@ class GaussianEmission(Emission):
     ) -> None:
         self.kind, self.means, self.covariances, self.floor = kind, means, covariances, floor
         k, d = means.shape
-        self._matrices = kind.matrices(covariances, k, d)
-        self._diagonal = kind.part(np.eye(d)).ndim == 1
         self._centre = np.ascontiguousarray(means.T)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            if self._diagonal:
-                variance = np.diagonal(self._matrices, axis1=1, axis2=2)
-                self._form = np.ascontiguousarray(0.5 / variance.T)
-                log_det = -0.5 * np.log(variance).sum(axis=1)
-            else:
-                self._form = np.empty((d, d, k))
-                for j, matrix in enumerate(self._matrices):
-                    self._form[:, :, j] = _inverse_root(matrix)
-                log_det = np.log(np.einsum("iik->ik", self._form)).sum(axis=0)
+            try:
+                roots, log_det = kind.whitening(covariances, k, d)
+            except (linalg.LinAlgError, ValueError):
+                roots, log_det = [np.full((d, d), np.nan)] * k, np.full(k, np.nan)
+            self._diagonal = roots[0].ndim == 1
+            form = [0.5 * r * r if self._diagonal else r.T for r in roots]
+        self._form = np.ascontiguousarray(np.moveaxis(np.stack(form), 0, -1))
         if not (np.isfinite(self._form).all() and np.isfinite(means).all()):
             raise ValueError(
                 "a state has no spread in some direction, or one beyond the floats: raise "
                 "min_covar, or rescale the columns of X"
             )
         self._constant = log_det - 0.5 * d * LOG_2PI
+
+    @functools.cached_property
+    def _matrices(self) -> np.ndarray:
+        """The covariances as matrices, which only missing entries and samples need."""
+        return self.kind.matrices(self.covariances, *self.means.shape)
 
     def log_densities(self, values: np.ndarray) -> np.ndarray:
         k = len(self.means)
@@ -126,7 +128,7 @@ class GaussianEmission(Emission):
         count = np.where(seen.count > 1e-12 * seen.count.sum(), seen.count, 0.0)
         lost = count == 0
         step = np.where(lost, 0.0, seen.shift / np.where(lost, 1.0, count)).T
-        about = np.stack([self.kind.part(np.outer(s, s)) for s in step])
+        about = step * step if self._diagonal else step[:, :, None] * step[:, None, :]
         scatter = np.moveaxis(seen.scatter, -1, 0)
         count = count.reshape(-1, *[1] * (about.ndim - 1))
         scatter = scatter - count * about
@@ -152,19 +154,17 @@ def _inverse_root(matrix: np.ndarray) -> np.ndarray:
     """R, lower triangular, with Rᵀ R the precision."""
     if not len(matrix):
         return matrix
-    try:
-        lower = linalg.cholesky(matrix, lower=True)
-    except (linalg.LinAlgError, ValueError):
-        return np.full_like(matrix, np.nan)
+    lower = linalg.cholesky(matrix, lower=True)
     return linalg.solve_triangular(lower, np.eye(len(matrix)), lower=True)
 
 
 def _patterns(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
     """Rows by the entries that they have; None, once, if every row has all."""
-    everything = np.arange(0)
-    if not np.isnan(values.sum()) or not np.isnan(holes := values).any():
-        yield everything, None
+    with np.errstate(over="ignore", invalid="ignore"):
+        complete = not np.isnan(values.sum()) or not np.isnan(values).any()
+    if complete:
+        yield np.arange(0), None
         return
-    present, code = np.unique(~np.isnan(holes), axis=0, return_inverse=True)
+    present, code = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     for p, seen in enumerate(present):
         yield np.flatnonzero(code.ravel() == p), seen

@@ -23,6 +23,7 @@ from panlearn.core.statistics import Statistic, Sums
 from panlearn.sequence import _chain_kernels as kernels
 from panlearn.sequence._emissions import Emission, posterior_mode
 
+SAFE = 1e-100  # products of three such numbers do not underflow
 WHOLE = 1 << 24  # numbers that a sequence may keep (steps times states) before it is cut up
 
 
@@ -91,7 +92,11 @@ class Recursion(ABC):
 
 
 class Scaled(Recursion):
-    """Probabilities that are normalised at each step."""
+    """Probabilities that are normalised at each step.
+
+    If alpha is exact, what beta loses to underflow does not matter: the error of the posteriors is
+    alpha times that of beta, and its sum over the states is the same at every step further back.
+    """
 
     forward, backward = staticmethod(kernels.forward), staticmethod(kernels.backward)
 
@@ -143,36 +148,47 @@ class Smoothing:
     """One pass forth over the sequences, and one back that gives the laws of the states."""
 
     def __init__(self, at: Chain, X: Sequences, y: Any = None) -> None:
-        self.way: Any = Scaled(at) if (at.transmat >= kernels.LEAST).all() else Logarithmic(at)
         self.X, self.y, self.k = X, y, len(at.startprob)
-        self.step = np.zeros((self.k, self.k))
         n = len(X.values)
         whole = len(X) > 1 or n * self.k <= WHOLE
         self._size = max(n, 1) if whole else int(np.ceil(np.sqrt(n)))
-        self._last: Any = None
-        self._heads = [self.way.first]
-        self.log_likelihood = np.zeros(len(X))
+        unlikely = at.transmat < kernels.LEAST
+        if not unlikely.any():
+            self._run(Scaled(at), 0.0)
+        elif at.transmat[unlikely].any() or not self._run(Scaled(at), SAFE):
+            self._run(Logarithmic(at), 0.0)
+
+    def _run(self, way: Recursion, least: float) -> bool:
+        """Walk forth; say False, and stop, where a number that is not zero falls below `least`."""
+        self.way: Any = way
+        self._least, self._heads, self._last = least, [way.first], None
+        self.step, self.log_likelihood = np.zeros((self.k, self.k)), np.zeros(len(self.X))
+        n = len(self.X.values)
         for start in range(0, n, self._size):
             self._last = self._forth(start)
+            if self._last is None:
+                return False
             self.log_likelihood += self._last[3]
             if start + self._size < n:
-                self._heads.append(self.way.ahead(self._last[1][-1]))
+                self._heads.append(way.ahead(self._last[1][-1]))
+        return True
 
     def _offsets(self, start: int) -> np.ndarray:
         n = len(self.X.values)
         return self.X.offsets if self._size == n else np.array([0, min(self._size, n - start)])
 
-    def _forth(self, start: int) -> tuple[np.ndarray, ...]:
+    def _forth(self, start: int) -> Any:
+        """Densities, alpha, scale and log-likelihoods of a segment; None if it is not safe."""
         part, offsets = slice(start, start + self._size), self._offsets(start)
         values, known = self.X.values[part], None if self.y is None else self.y[part]
         density, shift = self.way.emit(values, known, offsets[:-1] if start == 0 else None)
-        alpha, scale, value = (
-            np.empty_like(density),
-            np.empty(len(shift)),
-            np.empty(len(offsets) - 1),
-        )
-        first = self._heads[start // self._size]
-        self.way.forward(first, self.way.transition, density, offsets, alpha, scale, value)
+        alpha, scale = np.empty_like(density), np.empty(len(shift))
+        value = np.empty(len(offsets) - 1)
+        if self._least and ((density > 0) & (density < self._least)).any():
+            return None
+        laws = self._heads[start // self._size], self.way.transition
+        if not self.way.forward(*laws, density, offsets, alpha, scale, value, self._least):
+            return None
         return density, alpha, scale, value + np.add.reduceat(shift, offsets[:-1])
 
     def back(self, weight: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

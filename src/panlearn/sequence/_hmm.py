@@ -89,7 +89,8 @@ class HiddenMarkovModel(Iterative, SequenceModel):
             return total.log_likelihood
 
         starts = [Chain(startprob, transmat, emission) for emission in emissions]
-        for name, found in self._attributes(best_of(self, starts, run, value), rows.dtype).items():
+        best = best_of(self, rows, starts, run, value)
+        for name, found in self._attributes(best, rows.dtype).items():
             setattr(self, name, found)
 
     def _chain(self) -> Chain:
@@ -235,19 +236,18 @@ def law(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def prior(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Parameters of a Dirichlet law, of at least one, so that its mode exists."""
-    array = np.broadcast_to(numbers(name, given, None), shape) if np.ndim(given) == 0 else None
-    array = numbers(name, given, shape) if array is None else array
+    array = numbers(name, np.full(shape, given) if np.ndim(given) == 0 else given, shape)
     if not (array >= 1).all():
         raise ValueError(f"{name} must be at least 1, which adds nothing to the counts")
     return array
 
 
-def numbers(name: str, given: Any, shape: tuple[int, ...] | None) -> np.ndarray:
+def numbers(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Finite numbers of a shape."""
     try:
         array = np.array(given, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from error
-    if (shape is not None and array.shape != shape) or not np.isfinite(array).all():
+    if array.shape != shape or not np.isfinite(array).all():
         raise ValueError(f"{name} must hold finite numbers of shape {shape}; got {array.shape}")
     return array

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
-from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences
 from panlearn.core.sources import Rows, Sequences
-from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import KINDS
-from panlearn.latent._mixture_starts import require_values
-from panlearn.latent._starts import RowSample, Starts, k_means_plus_plus
-from panlearn.latent.kmeans import KMeans
+from panlearn.latent._starts import Starts
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._gaussian import GaussianEmission
+from panlearn.sequence._gaussian_starts import sample_steps, spread, state_means
 from panlearn.sequence._hidden_chain import Chain
 from panlearn.sequence._hmm import HiddenMarkovModel, Prior, States, numbers
 
@@ -181,32 +174,14 @@ class GaussianHMM(HiddenMarkovModel):
         """Emissions to start from: means of k-means, or of known states; the spread of all rows."""
         k, d, kind = self.n_components, rows.n_features, KINDS[self.covariance_type]
         rng = generator(self.random_state)
-        salt, size = int(rng.integers(2**62)), max(10_000, 100 * k)
-        sample = map_reduce(
-            lambda X, y, weight: _sampled(X, weight, salt, size),
-            rows,
-            require_finite=False,
-        )
-        require_values(sample)
-        with np.errstate(over="ignore", invalid="ignore"):
-            filled = np.where(np.isnan(sample.rows), sample.mean, sample.rows)
-            spread = np.vdot(filled - sample.mean, filled - sample.mean)
-        if not np.isfinite(spread):
-            raise ValueError(
-                "the squares of X overflow: rescale its columns, for example with "
-                "sklearn.preprocessing.StandardScaler"
-            )
-        if self.covars_init is None:
-            part = kind.part(np.diag(np.maximum(sample.variance, self.min_covar)))
-            covariances = kind.maximise(np.stack([part] * k), np.ones(k), self.min_covar)
-        else:
+        sample = sample_steps(rows, k, rng)
+        covariances = spread(kind, k, sample, self.min_covar)
+        if self.covars_init is not None:
             covariances = numbers("covars_init", self.covars_init, kind.shape(k, d))
         if self.means_init is not None:
             means = [numbers("means_init", self.means_init, (k, d))]
         else:
-            means = [_centres(filled, sample.weight_of, k, rng) for _ in range(self.n_init)]
-            known = map_reduce(lambda X, y, weight: _labelled(X, y, weight, k, sample.mean), rows)
-            means = [_pinned(m, known, sample.mean) for m in means]
+            means = [state_means(rows, k, sample, rng) for _ in range(self.n_init)]
         return [GaussianEmission(kind, m, covariances, self.min_covar) for m in means]
 
     def _attributes(self, at: Chain, dtype: np.dtype) -> dict[str, Any]:
@@ -246,58 +221,3 @@ class GaussianHMM(HiddenMarkovModel):
         """
         X, states = self._draw(n_steps, random_state)
         return X.astype(self.means_.dtype, copy=False), states
-
-
-@dataclass(frozen=True)
-class Labelled(Sums):
-    """Weight and sum of the steps whose state is known, each state, about a centre."""
-
-    count: np.ndarray
-    total: np.ndarray
-
-
-def _labelled(X: Sequences, y: Any, weight: Any, k: int, centre: np.ndarray) -> Labelled:
-    if y is None:
-        return Labelled(np.zeros(k), np.zeros((k, len(centre))))
-    w = np.ones(len(y)) if weight is None else _of_steps(X, weight)
-    one_hot = (np.arange(k)[:, None] == y) * w
-    return Labelled(one_hot.sum(axis=1), one_hot @ np.nan_to_num(X.values - centre, nan=0.0))
-
-
-def _pinned(centres: np.ndarray, known: Labelled, centre: np.ndarray) -> np.ndarray:
-    """Known states at their own means, the others at the centres farthest from these."""
-    found = known.count > 0
-    if not found.any():
-        return centres
-    out = known.total / np.where(found, known.count, 1)[:, None] + centre
-    for j in np.flatnonzero(~found):
-        distance = ((centres[:, None] - out[None, found]) ** 2).sum(axis=2).min(axis=1)
-        out[j], found[j] = centres[distance.argmax()], True
-    return out
-
-
-def _centres(X: np.ndarray, weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    if len(X) <= k:
-        return X[k_means_plus_plus(X, weight, k, rng)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        clusters = KMeans(k, random_state=int(rng.integers(2**31))).fit(X, sample_weight=weight)
-    return clusters.cluster_centers_
-
-
-def _sampled(X: Sequences, weight: Any, salt: int, size: int) -> RowSample:
-    """A sample of the steps; a long sequence is one block, and is sampled part by part."""
-    of_step, step = _of_steps(X, weight), 1 << 18
-    parts = [slice(i, i + step) for i in range(0, max(len(X.values), 1), step)]
-    return functools.reduce(
-        operator.add,
-        (
-            RowSample.of(X.values[p], None if of_step is None else of_step[p], salt=salt, size=size)
-            for p in parts
-        ),
-    )
-
-
-def _of_steps(X: Sequences, weight: Any) -> np.ndarray | None:
-    """The weight of a sequence is that of each of its steps."""
-    return None if weight is None else np.repeat(weight.astype(float), X.lengths)

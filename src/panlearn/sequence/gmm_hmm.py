@@ -1,0 +1,253 @@
+"""Hidden Markov models of vectors from mixtures."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from panlearn.core.estimator import fitting
+from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.random import generator
+from panlearn.core.sequences import read_sequences
+from panlearn.core.sources import Rows, Sequences
+from panlearn.latent._covariances import KINDS
+from panlearn.latent._starts import Starts
+from panlearn.sequence._emissions import Emission
+from panlearn.sequence._gaussian import GaussianEmission
+from panlearn.sequence._gaussian_starts import (
+    part_means,
+    sample_steps,
+    spread,
+)
+from panlearn.sequence._hidden_chain import Chain
+from panlearn.sequence._hmm import HiddenMarkovModel, Prior, States, law, numbers
+from panlearn.sequence._mixture import MixtureEmission
+
+
+@dataclass(eq=False, repr=False)
+class GMMHMM(HiddenMarkovModel):
+    r"""A hidden chain of states, each of which emits vectors from a mixture of Gaussians.
+
+    .. math::
+        p(x, z) = \pi_{z_1} \prod_{t=2}^T P_{z_{t-1} z_t}
+        \prod_{t=1}^T \sum_{j=1}^m c_{z_t j} \,
+        \mathcal{N}(x_t \mid \mu_{z_t j}, \Sigma_{z_t j}), \qquad
+        \max_{\pi, P, c, \mu, \Sigma} \; \sum_s w_s \log \sum_z p(x^{(s)}, z)
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        The number k of states.
+    n_mix : int, default=1
+        The number m of Gaussians in each state.
+    covariance_type : {"diag", "full", "tied", "spherical"}, default="diag"
+        A variance for each feature, a matrix each, one matrix for all, or one variance.
+    min_covar : float, default=1e-6
+        No eigenvalue of a covariance is below it.
+    algorithm : {"viterbi", "map"}, default="viterbi"
+        Whether `predict` gives the most probable path, or the most probable state of each step.
+    training : {"baum-welch", "viterbi"}, default="baum-welch"
+        Learn from the laws of the states, which maximises the likelihood; or from the most
+        probable paths.
+    startprob_init : array-like or None, default=None
+        The law of the first state to start from, of shape (n_components,); uniform if not given.
+    transmat_init : array-like or None, default=None
+        The transitions to start from, of shape (n_components, n_components). A zero stays zero.
+    weights_init : array-like or None, default=None
+        The weights to start from, of shape (n_components, n_mix); equal if not given.
+    means_init : array-like or None, default=None
+        The means to start from, of shape (n_components, n_mix, n_features); if not given, steps
+        near the means of k-means.
+    covars_init : array-like or None, default=None
+        The covariances to start from, in the shape of `covars_`.
+    startprob_prior : float or array-like, default=1.0
+        The Dirichlet prior of the first law: adds itself less one to each expected count.
+    transmat_prior : float or array-like, default=1.0
+        The same for each row of transitions.
+    max_iter : int, default=100
+        The most iterations of one start.
+    tol : float, default=1e-4
+        The loop ends when the log-likelihood of a step, on average, changes by no more than this.
+    n_init : int, default=1
+        How many starts to try; the highest likelihood wins.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the starts.
+
+    Attributes
+    ----------
+    startprob_ : ndarray of shape (n_components,)
+        The law of the first state.
+    transmat_ : ndarray of shape (n_components, n_components)
+        The probabilities of transitions.
+    weights_ : ndarray of shape (n_components, n_mix)
+        The weights of the Gaussians of each state.
+    means_ : ndarray of shape (n_components, n_mix, n_features)
+        Their means.
+    covars_ : ndarray
+        Their covariances, of shape (k, m, d), (k, m, d, d), (d, d) or (k, m) by `covariance_type`.
+    n_iter_ : int
+        Iterations of the start that won.
+    converged_ : bool
+        Whether it converged.
+    history_ : dict
+        ``log_likelihood`` (mean of a step) before, and ``change`` of, each iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    As in `GaussianHMM`, with the Gaussians of a state weighed by their shares in it at each step:
+    EM for the path and for the part of each step at once, :math:`O(T k (k + m d))` an iteration
+    with diagonal covariances. The first start takes states to be compact, further ones deal
+    clusters out to the states by chance: where the parts of a state lie apart, ask for several
+    (`n_init`). NaN is a missing entry and is marginalised exactly. Parts of a state that start
+    alike stay alike. One matrix for all ("tied") is one for the parts of all states.
+
+    References
+    ----------
+    L. E. Baum, T. Petrie, G. Soules and N. Weiss (1970). A maximization technique occurring in the
+    statistical analysis of probabilistic functions of Markov chains. Annals of Mathematical
+    Statistics 41(1). doi:10.1214/aoms/1177697196
+
+    L. R. Rabiner (1989). A tutorial on hidden Markov models and selected applications in speech
+    recognition. Proceedings of the IEEE 77(2). doi:10.1109/5.18626
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.sequence import GMMHMM
+    >>> near, far = np.tile([-1.0, 1.2, -1.2, 1.0], 10), np.tile([-6.0, 6.2, 6.0, -6.2], 10)
+    >>> X = np.concatenate([near, far, near])[:, None]
+    >>> model = GMMHMM(2, 2, means_init=[[[-1.0], [1.0]], [[-5.0], [5.0]]]).fit(X)
+    >>> model.predict(X)[[0, 1, 39, 40, 41, 79, 80]]
+    array([0, 0, 0, 1, 1, 1, 0])
+    >>> model.means_[1].ravel().round(1)
+    array([-6.1,  6.1])
+    """
+
+    n_components: States = 1
+    n_mix: States = 1
+    _: KW_ONLY
+    covariance_type: Literal["diag", "full", "tied", "spherical"] = "diag"
+    min_covar: NonNegative[float] = 1e-6
+    algorithm: Literal["viterbi", "map"] = "viterbi"
+    training: Literal["baum-welch", "viterbi"] = "baum-welch"
+    startprob_init: np.ndarray | None = None
+    transmat_init: np.ndarray | None = None
+    weights_init: np.ndarray | None = None
+    means_init: np.ndarray | None = None
+    covars_init: np.ndarray | None = None
+    startprob_prior: Prior = 1.0
+    transmat_prior: Prior = 1.0
+    max_iter: Positive[int] = 100
+    tol: NonNegative[float] = 1e-4
+    n_init: Starts = 1
+    random_state: RandomState = None
+
+    _kind = "vectors"
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the model from sequences.
+
+        Parameters
+        ----------
+        X : array-like of shape (T, n_features), list of them, Batches or Dask bag
+            One sequence, or several of any lengths; NaN is missing. A stream brings lists of
+            sequences and is walked several times.
+        y : array-like of shape (T,), or list of them, default=None
+            The state of each step, or -1 where it is not known.
+        sample_weight : array-like of shape (n_sequences,), default=None
+            Weights; an integer weight is a repeated sequence.
+
+        Returns
+        -------
+        GMMHMM
+            The model itself.
+        """
+        rows = read_sequences(
+            self,
+            X,
+            y,
+            sample_weight,
+            kind="vectors",
+            repeatable=True,
+            allow_nan=True,
+            n_states=self.n_components,
+        )
+        self._learn(rows, self._starts(rows))
+        if not all(np.isfinite(v).all() for v in (self.means_, self.covars_)):
+            raise ValueError(f"the covariances are beyond {rows.dtype}; rescale the columns of X")
+        return self
+
+    def _starts(self, rows: Rows) -> list[Emission]:
+        """Emissions to start from: steps near the means of the states; the spread of all rows."""
+        k, m, d, kind = self.n_components, self.n_mix, rows.n_features, KINDS[self.covariance_type]
+        rng = generator(self.random_state)
+        sample = sample_steps(rows, k * m, rng)
+        covariances = spread(kind, k * m, sample, self.min_covar)
+        if self.covars_init is not None:
+            given = numbers("covars_init", self.covars_init, self._shape(d))
+            covariances = given.reshape(kind.shape(k * m, d))
+        weights = law("weights_init", self.weights_init, (k, m))
+        if self.means_init is not None:
+            means = [numbers("means_init", self.means_init, (k, m, d))]
+        else:
+            means = part_means(rows, k, m, sample, self.n_init, rng)
+        flat = [mean.reshape(k * m, d) for mean in means]
+        parts = [GaussianEmission(kind, mean, covariances, self.min_covar) for mean in flat]
+        return [MixtureEmission(weights, part) for part in parts]
+
+    def _shape(self, d: int) -> tuple[int, ...]:
+        """The shape of the covariances, states and parts apart."""
+        k, m, kind = self.n_components, self.n_mix, KINDS[self.covariance_type]
+        whole = kind.shape(k * m, d)
+        return whole if self.covariance_type == "tied" else (k, m, *whole[1:])
+
+    def _attributes(self, at: Chain, dtype: np.dtype) -> dict[str, Any]:
+        emission: Any = at.emission
+        d = emission.parts.means.shape[1]
+        learned = {
+            "startprob_": at.startprob,
+            "transmat_": at.transmat,
+            "weights_": emission.weights,
+            "means_": emission.parts.means.reshape(*emission.weights.shape, d),
+            "covars_": emission.parts.covariances.reshape(self._shape(d)),
+        }
+        with np.errstate(over="ignore", under="ignore"):
+            return {name: value.astype(dtype, copy=False) for name, value in learned.items()}
+
+    def _emission(self) -> MixtureEmission:
+        kind, (k, m, d) = KINDS[self.covariance_type], self.means_.shape
+        means = self.means_.astype(float).reshape(k * m, d)
+        covariances = self.covars_.astype(float).reshape(kind.shape(k * m, d))
+        weights = self.weights_.astype(float)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return MixtureEmission(weights, GaussianEmission(kind, means, covariances, self.min_covar))
+
+    def _values(self, X: Any) -> tuple[Sequences, bool]:
+        return self._read(X)
+
+    def sample(
+        self, n_steps: int = 1, random_state: RandomState = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw one sequence.
+
+        Parameters
+        ----------
+        n_steps : int, default=1
+            How many steps.
+        random_state : int, Generator, RandomState or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        X : ndarray of shape (n_steps, n_features)
+        states : ndarray of shape (n_steps,)
+        """
+        X, states = self._draw(n_steps, random_state)
+        return X.astype(self.means_.dtype, copy=False), states
