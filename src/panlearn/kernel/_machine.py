@@ -55,6 +55,6 @@ def folds(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def precision(diagonal: np.ndarray, C: np.ndarray, tol: float) -> type:
-    """float32 if its rounding of the matrix moves no gradient by more than a tenth of tol."""
+    """float32 if its rounding of the matrix moves a gradient by no more than half of tol."""
     rounding = np.finfo(np.float32).eps / 4 * np.abs(diagonal).max() * np.linalg.norm(C)
-    return np.float32 if rounding < tol / 10 else np.float64
+    return np.float32 if rounding < tol / 2 else np.float64

@@ -26,8 +26,8 @@ CHUNK = 512
 """Entries that are searched for their largest in one go, which the machine does several at once."""
 BLOCK = 1 << 17
 """Entries of the rows that are made at a time, if that is not too few rows."""
-FEWEST = 16
-"""Rows that are made at a time at the least, for a matrix product to pay."""
+FEWEST = 10
+"""Rows that are made at a time at the least, for a matrix product to pay; half in a full cache."""
 PERIOD = 1000
 """Steps between looks at what can be left out."""
 
@@ -73,7 +73,7 @@ def solve(
         )
         n_iter, due = n_iter + made, due - made
         if state == MISSING:
-            count = min(max(FEWEST, BLOCK // m), cache.room)
+            count = min(max(FEWEST, BLOCK // m), max(cache.free(), FEWEST // 2), cache.room)
             likely = _likely(row, gradient, rise, fall, cache.slot, m, count)
             cache.fill(rows, likely, m, n_iter, (beta != 0) & (rise + fall != 0))
             continue
@@ -258,6 +258,10 @@ class RowCache:
         self.used = np.full(size, -2)  # when a place was used last
         self._owner, self._length = np.full(size, -1), np.zeros(size, dtype=np.int64)
         self.room = n if size == n else size - 1
+
+    def free(self) -> int:
+        """How many places are empty."""
+        return int((self._owner < 0).sum())
 
     def fill(self, rows: Rows, block: np.ndarray, m: int, clock: int, settled: np.ndarray) -> None:
         """Make the first m entries of rows, in the place of those that were used longest ago.

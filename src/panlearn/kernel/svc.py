@@ -109,7 +109,7 @@ class SVC(ClassifierMixin, KernelMethod):
     are made a block at a time, the one that is needed with those that are likely next, so that
     matrix products do the work; those used last are kept in `cache_size`. Variables that are held
     at a bound are left out, and checked when the others are done. The rows are kept in float32 if
-    their rounding stays well below `tol`, which depends on C, in float64 otherwise.
+    their rounding stays below half of `tol`, which depends on C, in float64 otherwise.
 
     More than two classes are learned one against one, on threads, with the same bits for any number
     of them. `predict` takes the class with most votes, ties settled by the scores, which is what
