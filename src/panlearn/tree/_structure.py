@@ -202,7 +202,7 @@ class CategoricalTree(Value):
         """How many questions lie above each node."""
         depths = np.zeros(self.node_count, dtype=int)
         for node in np.flatnonzero(~self.is_leaf):  # preorder: a parent is done before its children
-            depths[self.children(node)] = depths[node] + 1
+            depths[self.children(int(node))] = depths[node] + 1
         return depths
 
     def _present(self, node: int) -> tuple[np.ndarray, np.ndarray]:

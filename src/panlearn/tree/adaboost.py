@@ -125,7 +125,8 @@ class AdaBoostClassifier(ProbabilisticClassifier):
         learn = self._stumps(X, codes) if self.estimator is None else self._copies(X, codes)
         k = len(self.classes_)
         weight = weight / weight.sum()
-        members, alphas, errors = [], [], []
+        members: list[Any] = []
+        alphas, errors = [], []
         for _ in range(self.n_estimators):
             member = learn(weight)
             wrong = self._votes(member, X) != codes

@@ -126,8 +126,10 @@ class ID3Classifier(ProbabilisticClassifier):
         """Grow depth first; each node is a set of rows and of the attributes not asked above it."""
         n_categories = np.array([len(c) for c in categories])
         k, deepest = len(self.classes_), X.shape[1] if self.max_depth is None else self.max_depth
-        feature, start, impurity, samples, values, weights = [], [], [], [], [], []
+        feature: list[int] = []
+        start: list[int] = []
         branches: list[int] = []
+        impurity, samples, weights, values = [], [], [], []
         stack: list[tuple[np.ndarray, np.ndarray, int, int]] = [
             (np.arange(len(X)), np.ones(X.shape[1], dtype=bool), 0, -1)
         ]
