@@ -7,6 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from scipy.stats import norm
+from sklearn.callback import ScoringMonitor
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -114,6 +115,17 @@ def test_parameters_are_chosen_and_the_ascent_is_recorded(rng):
     assert caught[0].filename == __file__
     assert model.score(X, y) > 0.75
     assert set(model.predict(X)) == {"up", "down"}
+
+
+def test_callbacks_see_the_rows_that_weigh_something(rng):
+    X, y = _data(rng)
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = GaussianProcessClassifier(1.0 * RBF(1.0)).set_callbacks(monitor)
+    weight = np.arange(40) % 3
+    model.fit(X, y, weight)
+    scores = [r["accuracy"] for r in monitor.get_logs().data if r["task_name"] == "iteration"]
+    assert len(scores) == model.n_iter_
+    assert scores[-1] == pytest.approx(model.score(X[weight > 0], y[weight > 0]))
 
 
 def test_several_classes_and_what_is_far_from_all():

@@ -10,8 +10,14 @@ from sklearn.gaussian_process import kernels as peer
 from sklearn.metrics import pairwise
 
 import panlearn
-from panlearn.kernel import KernelRidge
+from panlearn.kernel import (
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelPCA,
+    KernelRidge,
+)
 from panlearn.kernel._adapter import as_kernel
+from panlearn.kernel._tiles import gram
 from panlearn.kernel.kernels import (
     RBF,
     AllSubsets,
@@ -197,3 +203,20 @@ def test_models_with_kernels_are_saved_unless_a_function_is_inside(rng, tmp_path
     assert_allclose(loaded.predict(X), model.predict(X), rtol=0)
     with pytest.raises(TypeError, match="cannot save a function"):
         panlearn.save(KernelRidge(kernel=RBF().scaled(lambda X: X[:, 0])), tmp_path / "other")
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=range(len(KERNELS)))
+def test_the_matrix_in_tiles_is_the_matrix(kernel, rng, monkeypatch):
+    X = rng.normal(size=(40, 3))
+    monkeypatch.setattr("panlearn.kernel._tiles.TILE", 7)
+    assert_allclose(gram(kernel, X), kernel(X), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "method", [GaussianProcessClassifier, GaussianProcessRegressor, KernelPCA, KernelRidge]
+)
+def test_a_matrix_that_does_not_fit_is_not_begun(method, rng, monkeypatch):
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    monkeypatch.setattr("panlearn.core.memory.available", lambda: 1000)
+    with pytest.raises(MemoryError, match="the kernel matrix"):
+        method().fit(X, y)

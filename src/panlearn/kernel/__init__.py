@@ -1,7 +1,8 @@
 """Kernel methods: linear methods that see their rows through inner products alone.
 
 Reading order: `_kernel` says what a kernel is and how kernels combine, `kernels` holds them,
-`_base` reads the rows and makes the matrix; each other file is one method.
+`_base` reads the rows, `_tiles` makes the matrix; each other file is one method or what it stands
+on.
 """
 
 from panlearn.kernel import kernels

@@ -74,7 +74,7 @@ def _tiles(n: int) -> Iterator[Tile]:
 def _for_each(call: Callable[[Tile], Any], n: int) -> list[Any]:
     """Results in the order of the tiles, so that their sum does not hang on the threads."""
 
-    def quiet(tile: Tile) -> Any:  # what a kernel makes of extreme rows is looked at once, later
+    def quiet(tile: Tile) -> Any:  # an overflow is refused by name, and needs no warning
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return call(tile)
 

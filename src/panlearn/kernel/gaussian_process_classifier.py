@@ -174,9 +174,8 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
             }
 
         kernel = default_kernel() if self.kernel is None else as_kernel(self.kernel, rows)
-        found = maximise_evidence(
-            self, kernel, evidence, rows=ArrayRows(X, y, sample_weight), attributes=attributes
-        )
+        seen = ArrayRows(X, y, None if sample_weight is None else weight)
+        found = maximise_evidence(self, kernel, evidence, rows=seen, attributes=attributes)
         for name, value in found.items():
             setattr(self, name, value)
         if not reached:
