@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import sklearn.linear_model as peer
+from scipy import sparse
 from scipy.special import logsumexp
 
 from benchmarks.harness import Workload, exponent
@@ -29,6 +30,13 @@ def separable(n=100_000, d=50, seed=0):
     X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
     score = X @ w / np.linalg.norm(w)
     return X[np.abs(score) > 0.1], (score[np.abs(score) > 0.1] > 0).astype(np.int64)
+
+
+def wide(n=2000, d=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.02, rng=rng, format="csr")
+    w = rng.standard_normal(d) * (rng.random(d) < 0.2)
+    return X, (X @ w + 0.3 * rng.standard_normal(n) > 0).astype(np.int64)
 
 
 def fit(model):
@@ -93,6 +101,21 @@ def workloads() -> Iterator[Workload]:
         },
         objective(C, 1.0),
         repeats=2,
+    )
+    yield Workload(
+        "logistic l1, sparse 2000 x 6000, 970 columns stay",
+        "LogisticRegression",
+        wide,
+        {
+            "panlearn": fit(LogisticRegression(l1_ratio=1)),
+            # without a large scaling it penalises the intercept
+            "scikit-learn liblinear": fit(
+                peer.LogisticRegression(
+                    l1_ratio=1, solver="liblinear", intercept_scaling=100, tol=1e-6, max_iter=1000
+                )
+            ),
+        },
+        objective(1.0, 1.0),
     )
     yield Workload(
         "perceptron 1e5 x 50",

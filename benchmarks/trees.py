@@ -1,19 +1,27 @@
-"""Trees, forests and boosting against scikit-learn."""
+"""Trees, forests and boosting against scikit-learn, and forests against LightGBM."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from lightgbm import LGBMClassifier
 from sklearn import ensemble
 from sklearn import tree as peer
+from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.harness import Workload, exponent
 from panlearn.tree import (
     AdaBoostClassifier,
+    BaggingClassifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ID3Classifier,
     RandomForestClassifier,
+    RandomForestRegressor,
+    RotationForestClassifier,
 )
 
 
@@ -27,12 +35,60 @@ def binary(n=50_000, d=30, seed=0):
     return X[:n], y[:n], X[n:], y[n:]
 
 
+def numbers(n=20_000):
+    """The same rows, with the signal itself as target."""
+    X, y, X_new, y_new = binary(n)
+    return X, y + X[:, 5], X_new, y_new + X_new[:, 5]
+
+
+def categories(n=20_000, d=12, seed=0):
+    """Attributes of five categories, and labels from a few of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(5, size=(n + 5_000, d))
+    y = ((X[:, 0] == 1) ^ (X[:, 1] > 2)) | ((X[:, 2] == X[:, 3]) & (rng.random(len(X)) < 0.9))
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[::2], y[::2], X[1::2], y[1::2]
+
+
 def fit(model):
     return lambda data: model.fit(*data[:2])
 
 
 def score(data, model):
-    return {"score on new rows": model.score(*data[2:])}
+    result = {"score on new rows": model.score(*data[2:])}
+    return result | {"leaves of a tree": leaves(model)} if hasattr(model, "estimators_") else result
+
+
+def leaves(model):
+    """Mean number of leaves of the members of a forest."""
+    trees = [getattr(member, "tree_", None) for member in np.ravel(model.estimators_)]
+    return np.mean([tree.n_leaves for tree in trees if tree is not None])
+
+
+def forest_mode(**parameters):
+    """LightGBM as a random forest: trees on samples, which are averaged."""
+    return LGBMClassifier(
+        boosting_type="rf",
+        n_estimators=100,
+        bagging_freq=1,
+        bagging_fraction=0.632,
+        n_jobs=2,
+        verbose=-1,
+        random_state=0,
+        **parameters,
+    )
+
+
+def leaf_score(data, model):
+    if not hasattr(model, "booster_"):
+        return score(data, model)
+    trees = model.booster_.dump_model()["tree_info"]
+    size = np.mean([tree["num_leaves"] for tree in trees])
+    return {"score on new rows": model.score(*data[2:]), "leaves of a tree": size}
 
 
 def workloads() -> Iterator[Workload]:
@@ -73,11 +129,73 @@ def workloads() -> Iterator[Workload]:
         repeats=1,
     )
     yield Workload(
+        "random forest of 100 trees of depth 8, 15 features a node, 5e4 x 30, 2 threads",
+        "RandomForestClassifier",
+        binary,
+        {
+            "panlearn": fit(
+                RandomForestClassifier(100, max_depth=8, max_features=15, n_jobs=2, random_state=0)
+            ),
+            "lightgbm": fit(forest_mode(num_leaves=255, max_depth=8, feature_fraction=0.5)),
+        },
+        leaf_score,
+        repeats=2,
+    )
+    yield Workload(
+        "random forest of 30 regression trees, 2e4 x 30, 2 threads",
+        "RandomForestRegressor",
+        numbers,
+        {
+            "panlearn": fit(RandomForestRegressor(30, n_jobs=2, random_state=0)),
+            "scikit-learn": fit(ensemble.RandomForestRegressor(30, n_jobs=2, random_state=0)),
+        },
+        score,
+        repeats=1,
+    )
+    yield Workload(
+        "bagging of 10 trees, 2e4 x 30",
+        "BaggingClassifier",
+        lambda: binary(20_000),
+        {
+            "panlearn": fit(BaggingClassifier(n_estimators=10, random_state=0)),
+            "scikit-learn": fit(ensemble.BaggingClassifier(n_estimators=10, random_state=0)),
+        },
+        score,
+        repeats=1,
+    )
+    yield Workload(
+        "rotation forest of 20 on half of the digits",
+        "RotationForestClassifier",
+        digits,
+        {
+            "panlearn": fit(RotationForestClassifier(random_state=0)),
+            "scikit-learn's random forest": fit(
+                ensemble.RandomForestClassifier(20, random_state=0)
+            ),
+        },
+        score,
+        bar=0.0,  # for the score: no library at hand has rotation forests
+        repeats=1,
+    )
+    yield Workload(
+        "ID3 on 2e4 x 12 of five categories",
+        "ID3Classifier",
+        categories,
+        {
+            "panlearn": fit(ID3Classifier()),
+            "scikit-learn on columns of 0 and 1": fit(
+                make_pipeline(OneHotEncoder(), peer.DecisionTreeClassifier(criterion="entropy"))
+            ),
+        },
+        score,
+        repeats=2,
+    )
+    yield Workload(
         "AdaBoost of 100 stumps, 5e4 x 30",
         "AdaBoostClassifier",
         binary,
         {
-            "panlearn": fit(AdaBoostClassifier(100)),
+            "panlearn": fit(AdaBoostClassifier(n_estimators=100)),
             "scikit-learn": fit(ensemble.AdaBoostClassifier(n_estimators=100, random_state=0)),
         },
         score,

@@ -27,6 +27,13 @@ settings.load_profile("panlearn")
 # What fit documents is what it promises: "Dask" in its docstring means rows from any source, cut
 # and ordered in any way.
 CLASSES = {
+    "every_class": lambda cls: True,
+    "looping_class": lambda cls: issubclass(cls, Iterative),
+    "sequence_class": lambda cls: not learns_from_rows(cls),
+}
+# Most tests make rows and shuffle them. What learns from sequences is not among these: one sample
+# is a whole sequence, and tests/contract/test_sequences.py says what holds of it.
+ROW_CLASSES = {
     "any_class": lambda cls: True,
     "weighted_class": lambda cls: "sample_weight" in inspect.signature(cls.fit).parameters,
     "stream_class": lambda cls: "Dask" in (cls.fit.__doc__ or ""),
@@ -35,7 +42,16 @@ CLASSES = {
     "predictor_class": lambda cls: hasattr(cls, "predict"),
     "transformer_class": lambda cls: hasattr(cls, "transform"),
 }
+CLASSES |= {
+    name: lambda cls, has=has: learns_from_rows(cls) and has(cls)
+    for name, has in ROW_CLASSES.items()
+}
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+
+
+def learns_from_rows(cls):
+    """Whether a sample is a row of numbers, by scikit-learn's tag."""
+    return get_tags(cls()).input_tags.two_d_array
 
 
 def pytest_generate_tests(metafunc):
@@ -61,6 +77,10 @@ class Library:
         names = inspect.signature(cls).parameters
         # without a tolerance it may be one that never ends on classes that touch
         wish = {"random_state": 0, "tol": 1e-11, "max_iter": 20_000 if "tol" in names else 300}
+        if not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
+            wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
+        if "n_states" in names:  # and the slower the more a state may be
+            wish |= {"tol": 1e-4, "n_states": 1}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 
@@ -69,6 +89,12 @@ class Library:
         """Rows of full rank, targets of the kind that is learned; classes lie apart."""
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, d))
+        if not learns_from_rows(cls):
+            regime = np.repeat(rng.integers(2, size=n), 5)[:n]
+            X += 4 * regime[:, None]
+            parts = np.split(X, [7, 12, 13, n // 2])
+            symbols = get_tags(cls()).input_tags.categorical
+            return [np.abs(p[:, 0]).round() % 5 if symbols else p for p in parts], None
         direction = np.linspace(1, -2, d)
         if is_classifier(cls()):
             y = (X @ direction + 0.5 > 0).astype(int)
@@ -77,6 +103,7 @@ class Library:
             X -= X.min() if wants.positive_only else 0
             return np.round(X) if wants.categorical else X, y
         signal = X @ direction + 0.5 + rng.normal(size=n)
+        X -= X.min() if get_tags(cls()).input_tags.positive_only else 0
         return X, (signal if is_regressor(cls()) else None)
 
     @staticmethod
@@ -88,7 +115,9 @@ class Library:
     @staticmethod
     def outputs(model, X):
         """Every output that the model has for the rows X."""
-        return {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+        found = {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+        # of a list of sequences, the steps of all
+        return {k: np.concatenate(v) if isinstance(v, list) else v for k, v in found.items()}
 
     @staticmethod
     def learned(model):

@@ -2,10 +2,10 @@
 AsK-LS: a kernel with a direction
 =================================
 
-Nodes of a directed graph fall into two groups: those of the first mostly point at others, those of
-the second are mostly pointed at. How likely a short walk leads from one node to another is a kernel
-with a direction. The machine for asymmetric kernels scores each node as a source and as a target;
-made symmetric, the same kernel has lost the direction, and with it the groups.
+Players of rock, paper and scissors, each with a favourite, and who beat whom. That x beat z is a
+kernel with a direction. The machine for asymmetric kernels finds the favourites of new players from
+their games with known ones, by what they win against and by what they lose to. Made symmetric, the
+same kernel only says that the two have played.
 """
 
 import matplotlib.pyplot as plt
@@ -14,46 +14,43 @@ import numpy as np
 from panlearn.kernel import LSSVC, AsymmetricLSSVC
 
 rng = np.random.default_rng(0)
-n = 120
-group = np.arange(n) % 2
-likely = np.where(group[:, None] > group, 0.02, np.where(group[:, None] < group, 0.15, 0.06))
-links = (rng.random((n, n)) < likely).astype(float)
-walk = links / np.maximum(links.sum(axis=1, keepdims=True), 1)
-reach = np.linalg.inv(np.eye(n) - 0.5 * walk) - np.eye(n)
+n = 200
+style = np.sort(rng.integers(3, size=n))
+chance = np.array([0.5, 0.8, 0.2])[(style - style[:, None]) % 3]
+won = np.triu(rng.random((n, n)) < chance, 1).astype(float)
+won += np.tril(1 - won.T)  # what one wins the other loses
 
 
-def directed(A, B):
-    """Discounted chance to walk from the node in a row of A to that in a row of B."""
-    return n * reach[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]
+def beats(A, B):
+    """1 where the player in a row of A beat the one in a row of B."""
+    return won[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]
 
 
-def symmetric(A, B):
+def played(A, B):
     """Both directions alike."""
-    return (directed(A, B) + directed(B, A).T) / 2 + 2 * n * (A == B[:, 0])
+    return (beats(A, B) + beats(B, A).T) / 2 + (A == B[:, 0])
 
 
-nodes = np.arange(n)[:, None]
-known = rng.permutation(n) < n // 2
-ours = AsymmetricLSSVC(C=0.1, kernel=directed).fit(nodes[known], group[known])
-blind = LSSVC(C=0.1, kernel=symmetric).fit(nodes[known], group[known])
+players = np.arange(n)[:, None]
+known = rng.random(n) < 0.5
+machines = {
+    "who beat whom": AsymmetricLSSVC(C=0.1, kernel=beats),
+    "made symmetric": LSSVC(C=0.1, kernel=played),
+}
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
-order = np.argsort(group, kind="stable")
-left.imshow(links[np.ix_(order, order)], cmap="Greys")
-left.set(title="links, sorted by group", xlabel="to", ylabel="from")
-new = nodes[~known]
-right.scatter(
-    ours.source_decision_function(new),
-    ours.target_decision_function(new),
-    c=group[~known],
-    cmap="RdBu",
-    edgecolor="black",
-)
-right.axline((0, 0), slope=-1, color="0.5", linestyle="--")
-right.set(
-    xlabel="score as source",
-    ylabel="score as target",
-    title=f"new nodes: {ours.score(new, group[~known]):.0%} right, "
-    f"{blind.score(new, group[~known]):.0%} if made symmetric",
-)
+fig, (left, *others) = plt.subplots(1, 3, figsize=(13, 4.5), layout="constrained")
+left.imshow(won, cmap="Greys")
+left.set(title="dark: the row beat the column", xlabel="players, by favourite", ylabel="players")
+corners = np.array([[0, 1], [-0.87, -0.5], [0.87, -0.5]])
+for axis, (name, machine) in zip(others, machines.items(), strict=True):
+    machine.fit(players[known], style[known])
+    new, truth = players[~known], style[~known]
+    at = machine.decision_function(new) @ corners
+    for kind, label in enumerate(["rock", "scissors", "paper"]):
+        axis.scatter(*at[truth == kind].T, label=label, edgecolor="black")
+    right = machine.score(new, truth)
+    axis.set(title=f"new players, {name}: {right:.0%} right", xticks=[], yticks=[])
+    axis.set_aspect("equal", "datalim")
+others[0].set(xlabel="scores of the three classes, each in its direction")
+others[0].legend(loc="lower center", ncols=3)
 plt.show()

@@ -15,7 +15,8 @@ import numpy as np
 from panlearn.sequence import MarkovChain
 
 states = ["rain", "clouds", "sun"]
-chain = MarkovChain([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.05, 0.25, 0.7]], states=states)
+P = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.05, 0.25, 0.7]]
+chain = MarkovChain.from_transition(P, states=states)
 law = chain.stationary()
 days = chain.sample(3000, start="sun", random_state=0)
 
@@ -28,13 +29,13 @@ steps = np.arange(15)
 for i, state in enumerate(states):
     distance = [np.abs(chain.law(n, np.eye(3)[i]) - law).sum() / 2 for n in steps]
     left.semilogy(steps, distance, "o-", label=f"from {state}")
-second = np.sort(np.abs(np.linalg.eigvals(chain.transition)))[-2]
+second = np.sort(np.abs(np.linalg.eigvals(chain.transmat_)))[-2]
 left.semilogy(steps, 0.5 * second**steps, "k--", label=f"{second:.2f} to the power of n")
 left.set(xlabel="steps n", ylabel="distance in total variation")
 left.legend()
 lengths = np.unique(np.geomspace(30, 3000, 20).astype(int))
 errors = [
-    np.abs(MarkovChain.fit(days[:n], states=states, smoothing=0.5).transition - chain.transition)
+    np.abs(MarkovChain(states, smoothing=0.5).fit(days[:n]).transmat_ - chain.transmat_)
     for n in lengths
 ]
 right.loglog(lengths, [e.max() for e in errors], "s-", label="largest error")

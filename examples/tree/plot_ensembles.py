@@ -21,7 +21,7 @@ X_new, y_new = make_moons(4000, noise=0.35, random_state=1)
 models = {
     "one tree": DecisionTreeClassifier(),
     "random forest of 200": RandomForestClassifier(200, random_state=0),
-    "AdaBoost of 50 stumps": AdaBoostClassifier(50),
+    "AdaBoost of 50 stumps": AdaBoostClassifier(n_estimators=50),
 }
 
 # %%

@@ -12,7 +12,18 @@ from typing import Any
 
 __version__ = _version("panlearn")
 
-FAMILIES = ("optimize", "linear", "bayes", "neighbors", "kernel", "tree", "latent", "sequence")
+FAMILIES = (
+    "optimize",
+    "linear",
+    "bayes",
+    "neighbors",
+    "kernel",
+    "tree",
+    "latent",
+    "sequence",
+    "montecarlo",
+    "graphical",
+)
 _HOMES = {
     "all_estimators": "panlearn.core.inventory",
     "show_versions": "panlearn.core.inventory",

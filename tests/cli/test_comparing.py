@@ -35,6 +35,25 @@ def test_a_named_model_that_fails_gives_exit_code_1(run, mixed_csv):
     assert "VotingRegressor (sklearn) failed: TypeError" in result.stdout
 
 
+def test_several_data_sets_are_set_side_by_side(run, tmp_path):
+    path = tmp_path / "r.html"
+    arguments = ["--cv", 2, "--models", "GaussianNB,Perceptron", "--report", path]
+    answer = run("compare", "--data", "wine,moons", *arguments)
+    assert answer.exit_code == 0, answer.stderr
+    for word in ("mean rank", "wine", "moons", "wine: Best: GaussianNB", "Perceptron warned on"):
+        assert word in answer.stdout
+    page = path.read_text("utf-8")
+    assert page.count('<table class="leaderboard">') == 3
+    for identity in ("overview", "set-1", "set-2", "1-leaderboard", "2-code-GaussianNB"):
+        assert page.count(f'id="{identity}"') == 1
+
+
+def test_json_of_several_data_sets_is_a_list(run):
+    arguments = ["compare", "--data", "wine,moons", "--models", "GaussianNB", "--cv", 2, "--json"]
+    answer = json.loads(run(*arguments).stdout)
+    assert [record["source"] for record in answer] == ["wine", "moons"]
+
+
 def test_report_is_written_and_its_place_said(tmp_path):
     path = tmp_path / "r.html"
     code = "from panlearn.cli import main; main()"

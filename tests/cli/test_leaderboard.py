@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge as PeerRidge
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import FunctionTransformer
 
 from panlearn.cli.errors import DataError
-from panlearn.cli.leaderboard import BASELINE, compare, make_folds
+from panlearn.cli.leaderboard import BASELINE, _choose, compare, make_folds
 from panlearn.cli.table import as_table
 from panlearn.linear import Ridge
 
@@ -102,6 +102,16 @@ def test_every_estimator_of_the_library_has_a_row(diabetes):
     names = {name for name, _ in panlearn.all_estimators("regressor")}
     assert {row.name for row in board.rows} == names | {BASELINE}
     assert not board["LinearRegression"].failed
+
+
+def test_wrappers_of_a_decision_are_compared_only_when_named():
+    named = compare(
+        *make_moons(60), models=["GaussianNB", "CostSensitiveClassifier"], cv=2, time_limit=None
+    )
+    assert "CostSensitiveClassifier" in {row.name for row in named.rows}
+    every = _choose(None, "classification", 0)
+    assert "GaussianNB" in every
+    assert not {"CostSensitiveClassifier", "AbstainingClassifier"} & set(every)
 
 
 def test_failures_are_rows_with_their_reason_and_cost_no_other_row(diabetes):

@@ -6,7 +6,7 @@ import pytest
 
 from panlearn.cli.leaderboard import compare
 from panlearn.cli.recipe import load_code
-from panlearn.cli.report import report
+from panlearn.cli.report import Part, report
 from panlearn.cli.table import prepare
 
 LOGISTIC = "sklearn.linear_model.LogisticRegression"
@@ -43,14 +43,8 @@ def make(mixed_once):
         table = prepare(mixed_once, target)
         board = compare(table.X, table.y, models=models, cv=2, time_limit=None)
         load = load_code("mixed.csv", target, "auto", None, 0)
-        text = report(
-            board,
-            title=f"{target} in <mixed>.csv",
-            notes=table.notes,
-            load=load,
-            command="panlearn compare '<mixed>.csv'",
-            time_limit=None,
-        )
+        part = Part(f"{target} in <mixed>.csv", board, table.notes, load)
+        text = report([part], command="panlearn compare '<mixed>.csv'", time_limit=None)
         return text, Page(text)
 
     return page

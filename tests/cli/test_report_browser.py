@@ -6,7 +6,7 @@ import pytest
 
 from panlearn.cli.leaderboard import compare
 from panlearn.cli.recipe import load_code
-from panlearn.cli.report import report
+from panlearn.cli.report import Part, report
 from panlearn.cli.table import prepare
 
 CHROMIUM = shutil.which("chromium")
@@ -42,14 +42,9 @@ def path(mixed_once, tmp_path_factory):
         "sklearn.ensemble.VotingClassifier",
     ]
     board = compare(table.X, table.y, models=models, cv=3, time_limit=None)
-    page = report(
-        board,
-        title="bought",
-        notes=table.notes,
-        load=load_code("mixed.csv", "bought", "auto", None, 0),
-        command="panlearn compare mixed.csv",
-        time_limit=None,
-    )
+    load = load_code("mixed.csv", "bought", "auto", None, 0)
+    part = Part("bought", board, table.notes, load)
+    page = report([part], command="panlearn compare mixed.csv", time_limit=None)
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page, encoding="utf-8")
     return path

@@ -2,8 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from panlearn.bayes import CategoricalNB, MultinomialNB
 from panlearn.cli.errors import DataError
 from panlearn.cli.table import as_table, built_in, conform, prepare, preprocessor, read_table
+from panlearn.linear import Ridge
 
 
 def said(table):
@@ -156,7 +158,7 @@ class TestFeatures:
         assert list(X) == ["x", "infinite", "maybe", "whole", "span", "day", "zone"]
         assert list(X.select_dtypes("number")) == ["x", "infinite", "whole", "span", "day", "zone"]
         assert np.isnan(X["infinite"].iloc[0])
-        assert np.isfinite(preprocessor(X).fit_transform(X)).all()
+        assert np.isfinite(preprocessor(X, Ridge()).fit_transform(X)).all()
 
     def test_arrays_get_names(self, rng):
         table = as_table(rng.normal(size=(20, 2)), [0, 1] * 10)
@@ -181,9 +183,20 @@ class TestFeatures:
         monkeypatch.setattr("panlearn.cli.table.LARGE", 100)
         assert "fewer with --rows" in said(prepare(mixed, "bought"))
 
+    def test_numbers_are_scaled_to_what_the_model_takes(self, rng):
+        X = pd.DataFrame({"a": rng.normal(50, 10, 40), "b": rng.normal(size=40)})
+        standard, share, bins = (
+            preprocessor(X, model).fit_transform(X)
+            for model in (Ridge(), MultinomialNB(), CategoricalNB())
+        )
+        np.testing.assert_allclose(standard.mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(share.min(axis=0), 0, atol=1e-15)
+        np.testing.assert_allclose(share.max(axis=0), 1)
+        assert set(np.unique(bins)) <= set(range(8))
+
     def test_many_categories_and_unknown_ones(self):
         train = pd.DataFrame({"c": [f"v{i % 120}" for i in range(1000)] + ["often"] * 500})
-        prepared = preprocessor(train).fit(train)
+        prepared = preprocessor(train, Ridge()).fit(train)
         assert prepared.transform(train).shape[1] <= 50
         assert np.isfinite(prepared.transform(pd.DataFrame({"c": ["never seen", np.nan]}))).all()
 
@@ -191,11 +204,10 @@ class TestFeatures:
 class TestConform:
     @pytest.fixture
     def model(self, mixed):
-        from sklearn.linear_model import Ridge
         from sklearn.pipeline import make_pipeline
 
         table = prepare(mixed, "price")
-        return make_pipeline(preprocessor(table.X), Ridge()).fit(table.X, table.y)
+        return make_pipeline(preprocessor(table.X, Ridge()), Ridge()).fit(table.X, table.y)
 
     def test_the_training_rows_come_out_as_they_were(self, mixed, model):
         X, notes = conform(mixed.dropna(subset="price"), model)

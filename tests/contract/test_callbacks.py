@@ -36,9 +36,9 @@ def _slow(cls, library):
     return library.make(cls, max_iter=50, **({"tol": 0.0} if hasattr(cls(), "tol") else {}))
 
 
-def test_the_record_of_the_iterations(iterative_class, library):
-    X, y = library.problem(iterative_class)
-    model = library.make(iterative_class)
+def test_the_record_of_the_iterations(looping_class, library):
+    X, y = library.problem(looping_class)
+    model = library.make(looping_class)
     library.quietly(lambda: model.fit(X, y))
     assert isinstance(model.n_iter_, int)
     assert model.n_iter_ >= 1
@@ -50,11 +50,11 @@ def test_the_record_of_the_iterations(iterative_class, library):
         assert all(type(v) is float for v in values), name
 
 
-def test_too_few_iterations_warn_and_say_what_to_do(iterative_class, library):
-    X, y = library.problem(iterative_class)
-    if not hasattr(iterative_class(), "tol"):
+def test_too_few_iterations_warn_and_say_what_to_do(looping_class, library):
+    X, y = library.problem(looping_class)
+    if not hasattr(looping_class(), "tol"):
         pytest.skip("has no tolerance")
-    model = library.make(iterative_class, max_iter=1, tol=1e-13)
+    model = library.make(looping_class, max_iter=1, tol=1e-13)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
@@ -62,14 +62,20 @@ def test_too_few_iterations_warn_and_say_what_to_do(iterative_class, library):
         pytest.skip("one iteration is enough")
     texts = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert len(texts) == 1
-    for part in (iterative_class.__name__, "iteration 1", "change of", "tol=1e-13", "max_iter"):
+    for part in (
+        looping_class.__name__,
+        "iteration 1",
+        "change of",
+        "tol=1e-13",
+        "max_iter",
+    ):
         assert part in texts[0]
 
 
-def test_a_callback_that_returns_true_stops_the_fit(iterative_class, library):
-    X, y = library.problem(iterative_class)
+def test_a_callback_that_returns_true_stops_the_fit(looping_class, library):
+    X, y = library.problem(looping_class)
     stopper = Stopper(after=2)
-    model = _slow(iterative_class, library).set_callbacks(stopper)
+    model = _slow(looping_class, library).set_callbacks(stopper)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
@@ -90,12 +96,12 @@ def test_a_failing_fit_tears_callbacks_down(iterative_class, library):
     assert stopper.torn_down in (1, 2)  # a fit that fails before its loop has set nothing up
 
 
-def test_scikit_learns_own_callbacks(iterative_class, library, capsys):
-    X, y = library.problem(iterative_class)
-    model = library.make(iterative_class)
+def test_scikit_learns_own_callbacks(looping_class, library, capsys):
+    X, y = library.problem(looping_class)
+    model = library.make(looping_class)
     scoring = "accuracy" if is_classifier(model) else "r2" if is_regressor(model) else None
     callbacks = [ProgressBar(), *([ScoringMonitor(scoring=scoring)] if scoring else [])]
-    watched = library.make(iterative_class).set_callbacks(*callbacks)
+    watched = library.make(looping_class).set_callbacks(*callbacks)
     library.quietly(lambda: watched.fit(X, y))
     library.quietly(lambda: model.fit(X, y))
     library.same(watched, model, X, rtol=0)

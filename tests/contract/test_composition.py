@@ -14,23 +14,23 @@ from sklearn.preprocessing import StandardScaler
 from panlearn.core.parameters import _annotations, allows
 
 
-def test_parameters_are_the_fields(any_class):
-    names = [f.name for f in fields(any_class)]
-    model = any_class()
+def test_parameters_are_the_fields(every_class):
+    names = [f.name for f in fields(every_class)]
+    model = every_class()
     assert sorted(model.get_params()) == sorted(names)
-    assert list(inspect.signature(any_class).parameters) == names
+    assert list(inspect.signature(every_class).parameters) == names
     assert {n: getattr(model, n) for n in names} == model.get_params()
 
 
-def test_defaults_satisfy_their_own_annotations(any_class):
-    model = any_class()
-    for name, annotation in _annotations(any_class).items():
+def test_defaults_satisfy_their_own_annotations(every_class):
+    model = every_class()
+    for name, annotation in _annotations(every_class).items():
         assert allows(annotation, getattr(model, name)), name
 
 
-def test_set_params_and_clone_keep_values_and_forget_the_fit(any_class, library):
-    X, y = library.problem(any_class)
-    model = library.make(any_class).fit(X, y)
+def test_set_params_and_clone_keep_values_and_forget_the_fit(every_class, library):
+    X, y = library.problem(every_class)
+    model = library.make(every_class).fit(X, y)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not library.learned(twin)

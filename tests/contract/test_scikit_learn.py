@@ -1,6 +1,7 @@
 """scikit-learn's own estimator checks, on every estimator of the library."""
 
 import pytest
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import panlearn
@@ -15,9 +16,24 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         ),
         "feeds fractions, which are no categories; scikit-learn's class cuts them down to integers",
     ),
+    **{
+        name: {
+            "check_sample_weight_equivalence_on_dense_data": "changes the order of the rows too, "
+            "and rows in another order are drawn into other samples"
+        }
+        for name in ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier")
+    },
+    "CategoricalMixture": dict.fromkeys(
+        ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+        "takes whatever has predict_proba and sparse rows for a classifier",
+    ),
     "GaussianMixture": dict.fromkeys(
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
+    ),
+    "SVC": dict.fromkeys(
+        ("check_sample_weight_equivalence_on_dense_data",),
+        "both fits stop within tol=1e-3 of the optimum; with tol=1e-11 they are the same to 1e-5",
     ),
 }
 
@@ -27,7 +43,9 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 @pytest.mark.filterwarnings("ignore:The covariance of class:scipy.linalg.LinAlgWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [cls() for _, cls in panlearn.all_estimators()],
+    # a sample of a model of sequences is a sequence: checks that feed and shuffle rows cannot hold
+    # of it, and tests/contract/test_sequences.py has what holds instead
+    [cls() for _, cls in panlearn.all_estimators() if get_tags(cls()).input_tags.two_d_array],
     expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}),
 )
 def test_check(estimator, check):

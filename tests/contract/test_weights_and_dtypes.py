@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
+# Whose solutions are many, so that where an iteration stops is seen in the numbers.
+NOT_UNIQUE = {"MatrixFactorization", "NMF"}
+
 
 def _weights(X):
     return np.random.default_rng(5).integers(0, 4, len(X))
@@ -67,5 +70,7 @@ def test_float32_in_float32_out(any_class, library):
         expected = getattr(double, name)(X)
         if np.asarray(expected).dtype.kind == "f":
             assert value.dtype == np.float32, name
+            if any_class.__name__ in NOT_UNIQUE:
+                continue
             scale = np.abs(expected).max(initial=0)  # a model may find nothing, and so no column
             np.testing.assert_allclose(value, expected, rtol=0, atol=5e-3 * scale, err_msg=name)

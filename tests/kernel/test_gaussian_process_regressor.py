@@ -5,10 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import LinAlgWarning
 from scipy.stats import multivariate_normal
+from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import kernels as peer
 
 import panlearn
 from panlearn.kernel import GaussianProcessRegressor
+from panlearn.kernel._evidence import evidence
 from panlearn.kernel.kernels import RBF, Constant, Linear, Matern, White
 
 
@@ -48,11 +51,69 @@ def test_the_gradient_of_the_evidence_is_that_of_finite_differences(rng, kernel)
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("kernel", [2 * RBF([1.0, 0.5]) + White(0.1), 2 * peer.RBF([1.0, 0.5])])
+def test_tiles_make_the_whole(rng, monkeypatch, kernel):
+    X, y = _data(rng)
+    whole = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
+    value, gradient = whole.log_marginal_likelihood(eval_gradient=True)
+    _, std = whole.predict(X, return_std=True)
+    monkeypatch.setattr("panlearn.kernel._tiles.TILE", 7)
+    monkeypatch.setattr("panlearn.kernel.gaussian_process_regressor.BLOCK", 300)
+    tiled = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
+    assert_allclose(tiled.L_, whole.L_, rtol=1e-10, atol=1e-13)
+    again, slope = tiled.log_marginal_likelihood(eval_gradient=True)
+    assert again == pytest.approx(value, rel=1e-12)
+    assert_allclose(slope, gradient, rtol=1e-9)
+    assert_allclose(tiled.predict(X, return_std=True)[1], std, rtol=1e-9)
+
+
+def test_the_record_of_the_ascent(rng):
+    X, y = _data(rng)
+    kernel = 1.0 * RBF(1.0) + White(0.1)
+    model = GaussianProcessRegressor(kernel).fit(X, y)
+    values = model.history_["log_marginal_likelihood"]
+    assert model.converged_
+    assert model.n_iter_ == len(values) == len(model.history_["change"]) > 3
+    assert (np.diff(values) >= 0).all()
+    assert values[-1] == pytest.approx(model.log_marginal_likelihood_value_, rel=1e-12)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 was reached") as caught:
+        early = GaussianProcessRegressor(kernel, max_iter=2).fit(X, y)
+    assert caught[0].filename == __file__
+    assert early.n_iter_ == 2
+    assert early.log_marginal_likelihood_value_ == pytest.approx(values[1], rel=1e-12)
+    fixed = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
+    assert (fixed.n_iter_, fixed.converged_) == (1, True)
+
+
+def test_a_callback_and_ctrl_c_keep_the_model_so_far(rng, monkeypatch):
+    X, y = _data(rng)
+    monitor = ScoringMonitor(scoring="r2")
+    model = GaussianProcessRegressor(1.0 * RBF(1.0) + White(0.1), max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        model.set_callbacks(monitor).fit(X, y)
+    scores = [row["r2"] for row in monitor.get_logs().data if row["task_name"] == "iteration"]
+    assert len(scores) == 3
+    assert scores[-1] == pytest.approx(model.score(X, y))
+    calls = iter(range(100))
+
+    def interrupted(*args):
+        if next(calls) == 6:
+            raise KeyboardInterrupt
+        return evidence(*args)
+
+    monkeypatch.setattr("panlearn.kernel.gaussian_process_regressor.evidence", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = GaussianProcessRegressor(1.0 * RBF(1.0) + White(0.1)).fit(X, y)
+    last = model.history_["log_marginal_likelihood"][-1]
+    assert model.log_marginal_likelihood_value_ == pytest.approx(last, rel=1e-12)
+
+
 def test_the_optimum_has_no_slope_and_restarts_find_no_worse(rng):
     X, y = _data(rng)
     kernel = Constant(1.0) * RBF([1.0, 1.0]) + White(0.1)
-    with pytest.warns(ConvergenceWarning, match=r"RBF.length_scale\[1\].*upper bound"):
+    with pytest.warns(ConvergenceWarning, match=r"RBF.length_scale\[1\].*upper bound") as caught:
         model = GaussianProcessRegressor(kernel).fit(X, y)
+    assert caught[0].filename == __file__
     _, slope = model.log_marginal_likelihood(eval_gradient=True)
     assert_allclose(slope[[0, 1, 3]], 0, atol=1e-2)
     with pytest.warns(ConvergenceWarning):
@@ -89,8 +150,9 @@ def test_draws_have_the_posterior_moments(rng):
 
 def test_jitter_is_reported(rng):
     X = np.repeat(rng.normal(size=(5, 2)), 4, axis=0)
-    with pytest.warns(LinAlgWarning, match="to the diagonal"):
+    with pytest.warns(LinAlgWarning, match="to the diagonal") as caught:
         model = GaussianProcessRegressor(RBF(), alpha=0.0, optimizer=None).fit(X, X[:, 0])
+    assert caught[0].filename == __file__
     assert 0 < model.jitter_ < 1e-8
     assert_allclose(model.predict(X), X[:, 0], atol=1e-6)
     clean = GaussianProcessRegressor(RBF(), alpha=0.1, optimizer=None).fit(X, X[:, 0])

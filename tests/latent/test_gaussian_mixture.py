@@ -7,7 +7,10 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows
 from panlearn.latent import GaussianMixture
+from panlearn.latent._mixture_starts import starts
 
 KINDS = ("full", "tied", "diag", "spherical")
 every = pytest.mark.parametrize("kind", KINDS)
@@ -167,3 +170,81 @@ def test_a_column_of_nan_is_refused(X):
     X[:, 1] = np.nan
     with pytest.raises(ValueError, match="column 1 of X is NaN"):
         GaussianMixture().fit(X)
+
+
+@every
+def test_hard_assignment_maximises_the_likelihood_of_rows_and_components(X, kind):
+    options = {"covariance_type": kind, "tol": 0, "max_iter": 30, "random_state": 2}
+    model = GaussianMixture(4, assignment="hard", init_params="k-means++", **options)
+    model.fit(X)  # hard steps end: the same components, no change at all
+    assert model.converged_
+    assert np.diff(model.history_["log_likelihood"]).min() >= -1e-12
+    labels = model.predict(X)
+    for j in range(4):
+        np.testing.assert_allclose(model.means_[j], X[labels == j].mean(axis=0))
+        assert model.weights_[j] == pytest.approx(np.mean(labels == j))
+
+
+def test_the_first_step_of_partial_fit_is_a_step_of_em(X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        once = GaussianMixture(3, max_iter=1, random_state=0).fit(X)
+    step = GaussianMixture(3, random_state=0).partial_fit(X)
+    for name in ("weights_", "means_", "covariances_", "precisions_"):
+        np.testing.assert_allclose(getattr(step, name), getattr(once, name), rtol=1e-12)
+
+
+@every
+def test_a_step_of_partial_fit_mixes_the_expected_sums(X, kind):
+    model = GaussianMixture(3, covariance_type=kind, learning_decay=0.8, random_state=0)
+    model.partial_fit(X[::2])
+    old, new = (model.weights_, model.means_), X[1::2]
+    responsibilities, share = model.predict_proba(new), 3**-0.8
+    model.partial_fit(new)
+    count = (1 - share) * old[0] + share * responsibilities.mean(axis=0)
+    np.testing.assert_allclose(model.weights_, count, rtol=1e-10)
+    total = (1 - share) * old[0][:, None] * old[1] + share * responsibilities.T @ new / len(new)
+    np.testing.assert_allclose(model.means_, total / count[:, None], rtol=1e-10)
+
+
+def test_stepwise_em_nears_the_likelihood_of_em(X, rng):
+    whole = GaussianMixture(3, random_state=0).fit(X)
+    rows, _ = whole.sample(4000, random_state=0)
+    stream = GaussianMixture(3, random_state=0)
+    for batch in np.split(rows, 40):
+        stream.partial_fit(batch)
+    assert stream.n_iter_ == 40
+    assert len(stream.history_["log_likelihood"]) == 40
+    best = GaussianMixture(3, random_state=0).fit(rows)
+    # of 4000 rows, the last ten batches count most: a loss of parameters / (2 x 1000) is ordinary
+    assert stream.score(rows) > best.score(rows) - 29 / 2000
+    seen = stream.predict_anomaly(rows, false_positive_rate=0.1).mean()
+    assert seen == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_batch_may_lack_a_column_that_the_first_had(X):
+    model = GaussianMixture(3, random_state=0).partial_fit(X)
+    holes = X.copy()
+    holes[:, 1] = np.nan
+    model.partial_fit(holes)
+    assert np.isfinite(model.score(X))
+    with pytest.raises(ValueError, match="column 1"):
+        GaussianMixture(3).partial_fit(holes)
+
+
+def test_starts_side_by_side_find_the_best(X):
+    model = GaussianMixture(4, n_init=6, init_params="k-means++", random_state=5)
+    alone = []
+    rows = ArrayRows(X, None, None)
+    rng = generator(5)
+    sample = model._sample(rows, rng)
+    for start in starts(model, rows, sample, rng):
+        one = GaussianMixture(
+            4,
+            weights_init=start.weights,
+            means_init=start.means,
+            precisions_init=np.linalg.inv(start.covariances),
+        )
+        alone.append(one.fit(X).score(X))
+    assert len(alone) == 6
+    assert model.fit(X).score(X) == pytest.approx(max(alone), rel=1e-10)

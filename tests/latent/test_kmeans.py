@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.sources import ArrayRows
 from panlearn.latent import KMeans
-from panlearn.latent._lloyd import Assigned, assign
+from panlearn.latent._lloyd import Assigned, Memory, assign
 from panlearn.latent._starts import RowSample, k_means_plus_plus
 
 
@@ -39,6 +40,40 @@ def test_the_kernel_assigns_by_the_definition(rng, kind, offset):
         np.testing.assert_allclose(seen.total[j], weight[labels == j] @ X[labels == j])
 
 
+def test_rows_that_remember_are_assigned_by_the_definition(rng):
+    X, weight = rng.normal(size=(900, 4)), rng.random(900)
+    centres, memory, drift = X[:12].copy(), np.zeros(900, Memory), np.zeros(12)
+    settled = []
+    for step in (1.0, 0.3, 0.05, 0.01, 0.0):
+        labels, distance = nearest(X, centres)
+        bound = memory["bound"] - drift[memory["label"]]
+        settled.append(np.mean(bound > np.sqrt(distance)))
+        found, inertia = assign(X, weight, centres, X[0], memory=memory, drift=drift)
+        np.testing.assert_array_equal(found, labels)
+        assert inertia == pytest.approx(weight @ distance)
+        others = np.sort(((X[:, None] - centres[None]) ** 2).sum(axis=2), axis=1)[:, 1]
+        assert (memory["bound"] <= np.sqrt(others)).all()
+        moves = step * rng.random(12)
+        direction = rng.normal(size=(12, 4))
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+        centres = centres + moves[:, None] * direction
+        drift = np.array([np.delete(moves, j).max() for j in range(12)])
+    assert settled[0] == 0  # nothing is remembered yet
+    assert settled[-1] > 0.9  # and at the end hardly a row is looked at
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 1.0, 1e20, 1e150])
+def test_nearly_equal_distances_are_told_apart(rng, scale):
+    """Rows beside the plane between two centres by much less than single precision sees."""
+    centres = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [100.0, 0.0, 0.0]])
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = X[:, 0] + 1e-9 * rng.normal(size=300)
+    labels, _ = nearest(X, centres)
+    found, _ = assign(scale * X, None, scale * centres, np.zeros(3))
+    np.testing.assert_array_equal(found, labels)
+    assert set(labels) == {0, 1}
+
+
 def test_the_objective_falls_and_ends_at_means(X, rng):
     model = KMeans(5, init="random", n_init=1, tol=0, random_state=1).fit(X)
     assert (np.diff(model.history_["inertia"]) <= 1e-9).all()
@@ -63,6 +98,14 @@ def test_an_empty_cluster_goes_to_the_farthest_row(X):
     init = np.array([[0.0, 0.0], [10.0, 0.0], [500.0, 500.0]])
     model = KMeans(3, init=init).fit(X)
     assert sorted(np.bincount(model.labels_)) == [50, 50, 50]
+
+
+def test_starts_side_by_side_give_what_they_give_alone(X):
+    starts = KMeans(6, init="random", n_init=4, tol=0, random_state=3)
+    alone = [
+        KMeans(6, init=s, tol=0).fit(X).inertia_ for s in starts._starts(ArrayRows(X, None, None))
+    ]
+    assert starts.fit(X).inertia_ == pytest.approx(min(alone), rel=1e-12)  # another origin
 
 
 def test_fewer_distinct_rows_than_clusters(rng):

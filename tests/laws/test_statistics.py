@@ -19,10 +19,12 @@ from scipy import sparse
 import panlearn
 from panlearn.bayes._class_statistics import ClassRoots, ClassStatistic, ClassSums, ClassVariances
 from panlearn.bayes.categorical_nb import CategoryCounts
+from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Counts, LabelCounts, Moments, RootMoments, Statistic, Sums
 from panlearn.latent._lloyd import Farthest
 from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
+from panlearn.sequence._transition_counts import TransitionCounts
 
 D = 3
 CENTRES = np.array([[0.0, 0.0, 0.0], [1e8, 1e8, 1e8]])
@@ -39,6 +41,12 @@ def _labels(rows):
 
 def _categories(rows):
     return np.abs(rows).astype(int) % [2, 3, 7]
+
+
+def _paths(rows):
+    """Each row as a sequence of three labels."""
+    labels = np.array(list("abcdefg"))[_categories(rows)]
+    return Sequences(labels.ravel(), D * np.arange(len(rows) + 1))
 
 
 # How to summarise rows of D columns, by name: (rows, weight) -> statistic.
@@ -60,6 +68,7 @@ OF = {
     "CategoryCounts": lambda rows, weight: CategoryCounts.of(
         _categories(rows), _labels(rows), weight
     ),
+    "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
 }
 ZERO = {
     "Counts": lambda: Counts.zero(4),
@@ -77,6 +86,7 @@ ZERO = {
     "ClassVariances": lambda: ClassVariances.of(np.zeros((0, D)), np.zeros(0)),
     "ClassRoots": lambda: ClassRoots.of(np.zeros((0, D)), np.zeros(0)),
     "CategoryCounts": lambda: CategoryCounts.of(np.zeros((0, D)), np.zeros(0)),
+    "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
 }
 every = pytest.mark.parametrize("name", OF)
 
@@ -138,6 +148,8 @@ def _numbers(statistic):
         for name in {"total", "mean", "scatter", "count"} & set(vars(statistic)):
             values[name] = getattr(statistic, name)[seen]
         return values
+    if isinstance(statistic, TransitionCounts):
+        return vars(statistic.among(np.array(list("abcdefg")))) | {"states": 0}
     if isinstance(statistic, Moments | RootMoments):
         return {
             "weight": statistic.weight,

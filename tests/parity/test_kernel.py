@@ -2,13 +2,19 @@
 
 import numpy as np
 import pytest
+import sklearn.decomposition as peer_decomposition
 import sklearn.gaussian_process as peer_gp
 import sklearn.kernel_ridge as peer
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.gaussian_process import kernels as peer_kernels
 from sklearn.preprocessing import StandardScaler
 
-from panlearn.kernel import GaussianProcessRegressor, KernelRidge
+from panlearn.kernel import (
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelPCA,
+    KernelRidge,
+)
 from panlearn.kernel.kernels import RBF, Constant, Matern, White
 
 
@@ -73,3 +79,52 @@ def test_gaussian_process_regressor(name, targets, normalize_y):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
     adapted = GaussianProcessRegressor(theirs, normalize_y=normalize_y).fit(X, y)
     assert adapted.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
+
+
+def test_gaussian_process_classifier():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50::2], y[50::2]
+    a = GaussianProcessClassifier(1.0 * RBF(1.0)).fit(X, y)
+    b = peer_gp.GaussianProcessClassifier(1.0 * peer_kernels.RBF(1.0)).fit(X, y)
+    value = b.log_marginal_likelihood_value_
+    assert a.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
+    same = GaussianProcessClassifier(a.kernel_.with_theta(b.kernel_.theta), optimizer=None)
+    same.fit(X, y)
+    assert same.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
+    for one, other in zip(
+        same.latent_mean_and_variance(X), b.latent_mean_and_variance(X), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-4)  # the peer stops a step earlier
+    # the peer averages the logistic function by five error functions, good to 1e-3
+    np.testing.assert_allclose(same.predict_proba(X), b.predict_proba(X), atol=1e-3)
+    np.testing.assert_array_equal(same.predict(X), b.predict(X))
+
+
+def test_gaussian_process_classifier_of_three_classes():
+    X, y = load_iris(return_X_y=True)
+    a = GaussianProcessClassifier(9 * RBF(2.0), optimizer=None).fit(X, y)
+    peer_kernel = 9 * peer_kernels.RBF(2.0)
+    b = peer_gp.GaussianProcessClassifier(peer_kernel, optimizer=None).fit(X, y)
+    value = b.log_marginal_likelihood_value_
+    assert a.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-3)
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))
+
+
+@pytest.mark.parametrize("name", ["two targets", "wide"])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "cosine"])
+@pytest.mark.parametrize("n_components", [None, 3])
+def test_kernel_pca(name, kernel, n_components):
+    X, new = DATA[name][0], DATA[name][0][:7] + 0.1
+    options = {"kernel": kernel, "fit_inverse_transform": True, "alpha": 0.1}
+    a = KernelPCA(n_components, **options).fit(X)
+    b = peer_decomposition.KernelPCA(n_components, **options).fit(X)
+    np.testing.assert_allclose(a.eigenvalues_, b.eigenvalues_, rtol=1e-9)
+    # a small eigenvalue takes digits from its vector
+    gap = 1e-14 * a.eigenvalues_[0] / a.eigenvalues_[-1]
+    np.testing.assert_allclose(a.transform(new), b.transform(new), rtol=0, atol=max(gap, 1e-8))
+    if n_components:
+        scores = b.transform(new)
+        np.testing.assert_allclose(
+            a.inverse_transform(scores), b.inverse_transform(scores), rtol=0, atol=1e-8
+        )

@@ -88,7 +88,7 @@ def test_a_full_tree_is_as_accurate(seed):
 def test_adaboost_is_the_same_boosting(rng, k):
     X, signal, weight = problem(rng, 0.0)
     y = np.digitize(signal, [0.0] if k == 2 else [-0.7, 0.7])
-    ours = AdaBoostClassifier(30, learning_rate=0.7).fit(X, y, weight)
+    ours = AdaBoostClassifier(n_estimators=30, learning_rate=0.7).fit(X, y, weight)
     theirs = ensemble.AdaBoostClassifier(n_estimators=30, learning_rate=0.7, random_state=0)
     theirs.fit(X, y, weight)
     # ours has weights and outputs in float32, as X is
@@ -108,7 +108,7 @@ def test_a_forest_of_labels_is_as_good_and_as_large(load):
     ours = RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, y)
     theirs = ensemble.RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, y)
     assert ours.oob_score_ > theirs.oob_score_ - 0.015  # the spread over seeds is about 0.006
-    nodes = np.mean([t.node_count for t in ours.trees_])
+    nodes = np.mean([t.tree_.node_count for t in ours.estimators_])
     assert abs(nodes / np.mean([t.tree_.node_count for t in theirs.estimators_]) - 1) < 0.15
     assert np.corrcoef(ours.feature_importances_, theirs.feature_importances_)[0, 1] > 0.85
 

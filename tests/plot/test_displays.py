@@ -16,7 +16,7 @@ from panlearn.plot import (
     TrajectoryDisplay,
     TreeDisplay,
 )
-from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ class TestCoefficients:
         from panlearn.cli.table import preprocessor
 
         X = pd.DataFrame({"n": [1.0, 2.0, 3.0, 4.0], "c": ["a", "b", "a", "b"]})
-        model = make_pipeline(preprocessor(X), Ridge()).fit(X, [1.0, 2.0, 3.0, 4.0])
+        model = make_pipeline(preprocessor(X, Ridge()), Ridge()).fit(X, [1.0, 2.0, 3.0, 4.0])
         display = CoefficientsDisplay.from_estimator(model, ax=ax)
         assert sorted(display.feature_names) == ["c_a", "c_b", "n"]
 
@@ -161,6 +161,16 @@ class TestTree:
         display = TreeDisplay.from_estimator(model, max_depth=2, ax=ax)
         assert sum("…" in t.get_text() for t in ax.texts) >= 2
         assert display.figure_ is ax.figure
+
+    def test_a_branch_for_each_category(self, ax):
+        X = pd.DataFrame({"sky": ["sun", "rain", "snow", "rain"], "wind": list("wswo")})
+        TreeDisplay.from_estimator(ID3Classifier().fit(X, ["out", "in", "in", "in"]), ax=ax)
+        texts = [t.get_text() for t in ax.texts]
+        assert texts[:4] == ["sky?", "in\n2 rows", "in\n1 row", "out\n1 row"]
+        assert texts[4:] == ["rain", "snow", "sun"]
+        places = [t.get_position()[0] for t in ax.texts[:4]]
+        assert places[0] == places[2]
+        assert places[1] < places[2] < places[3]
 
     def test_only_trees(self):
         with pytest.raises(ValueError, match="Ridge has no tree_"):

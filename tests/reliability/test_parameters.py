@@ -16,15 +16,15 @@ VALUES = [
 ]
 
 
-def test_a_value_that_the_field_forbids_is_refused_by_name(any_class, library):
-    X, y = library.problem(any_class)
+def test_a_value_that_the_field_forbids_is_refused_by_name(every_class, library):
+    X, y = library.problem(every_class)
     tried = 0
-    for name, annotation in _annotations(any_class).items():
+    for name, annotation in _annotations(every_class).items():
         for value in VALUES:
             if allows(annotation, value):
                 continue
             tried += 1
-            model = library.make(any_class, **{name: value})  # the constructor never complains
+            model = library.make(every_class, **{name: value})  # the constructor never complains
             with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of") as caught:
                 model.fit(X, y)
             assert "must be" in str(caught.value)
@@ -33,18 +33,18 @@ def test_a_value_that_the_field_forbids_is_refused_by_name(any_class, library):
     assert tried
 
 
-def test_a_value_that_the_field_allows_is_used_or_refused_by_name(any_class, library):
+def test_a_value_that_the_field_allows_is_used_or_refused_by_name(every_class, library):
     """Two parameters may not go together, or not with the data: then the error names one."""
-    X, y = library.problem(any_class)
-    for name, annotation in _annotations(any_class).items():
+    X, y = library.problem(every_class)
+    for name, annotation in _annotations(every_class).items():
         for value in VALUES:
             if not allows(annotation, value) or name in ("max_iter",):
                 continue
-            cheap = {"max_iter": 50} if "max_iter" in _annotations(any_class) else {}
-            model = library.make(any_class, **{**cheap, name: value})
+            cheap = {"max_iter": 50} if "max_iter" in _annotations(every_class) else {}
+            model = library.make(every_class, **{**cheap, name: value})
             refusal = _refusal(lambda model=model: library.quietly(lambda: model.fit(X, y)))
             if refusal:
-                assert any(n in refusal for n in _annotations(any_class)), (name, value, refusal)
+                assert any(n in refusal for n in _annotations(every_class)), (name, value, refusal)
                 continue
             for output in library.outputs(model, X).values():
                 if np.asarray(output).dtype.kind == "f":

@@ -5,34 +5,33 @@ import pytest
 from numpy.testing import assert_allclose
 
 from panlearn.sequence import MarkovChain
-from panlearn.sequence.markov_chain import counts
 
 
 def gambler(n=6, p=0.4):
     """Wins with probability p until 0 or n - 1."""
     P = np.diag(np.full(n - 1, p), 1) + np.diag(np.full(n - 1, 1 - p), -1)
     P[0], P[-1] = np.eye(n)[0], np.eye(n)[-1]
-    return MarkovChain(P)
+    return MarkovChain.from_transition(P)
 
 
 def test_the_stationary_law_keeps_its_digits_in_nearly_uncoupled_chains():
     e = 1e-14
-    chain = MarkovChain([[1 - e, e, 0], [2 * e, 1 - 3 * e, e], [0, e, 1 - e]])
+    chain = MarkovChain.from_transition([[1 - e, e, 0], [2 * e, 1 - 3 * e, e], [0, e, 1 - e]])
     assert_allclose(chain.stationary(), [0.5, 0.25, 0.25], rtol=1e-1)  # 1 - e has two digits of e
-    exact = MarkovChain([[0.5, 0.5, 0], [1e-12, 1 - 2e-12, 1e-12], [0, 1, 0]])
+    exact = MarkovChain.from_transition([[0.5, 0.5, 0], [1e-12, 1 - 2e-12, 1e-12], [0, 1, 0]])
     assert_allclose(exact.stationary()[2], 1e-12 * exact.stationary()[1], rtol=1e-12)
 
 
 def test_the_stationary_law_is_the_eigenvector(rng):
-    chain = MarkovChain(rng.dirichlet(np.ones(7), 7))
-    values, vectors = np.linalg.eig(chain.transition.T)
+    chain = MarkovChain.from_transition(rng.dirichlet(np.ones(7), 7))
+    values, vectors = np.linalg.eig(chain.transmat_.T)
     vector = vectors[:, values.real.argmax()].real
     assert_allclose(chain.stationary(), vector / vector.sum(), rtol=1e-10)
     assert_allclose(chain.stationary("power"), vector / vector.sum(), rtol=1e-10)
 
 
 def test_transient_states_have_no_share_in_the_long_run():
-    chain = MarkovChain([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 0.6, 0.4]])
+    chain = MarkovChain.from_transition([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 0.6, 0.4]])
     assert_allclose(chain.stationary(), [0, 3 / 7, 4 / 7])
     with pytest.raises(ValueError, match="transient"):
         chain.reversal()
@@ -44,8 +43,8 @@ def test_periods_of_cycles_and_of_states_without_a_way_back(period):
     cycle[0] = 0
     cycle[0, 1] += 0.5
     cycle[0, (1 + 6 - period) % 6] += 0.5  # a short cut that makes a cycle of that length
-    assert MarkovChain(cycle).periods == [period]
-    assert MarkovChain([[0, 1], [0, 1]]).periods == [0, 1]
+    assert MarkovChain.from_transition(cycle).periods == [period]
+    assert MarkovChain.from_transition([[0, 1], [0, 1]]).periods == [0, 1]
 
 
 def test_hitting_times_of_the_gambler():
@@ -59,54 +58,68 @@ def test_hitting_times_of_the_gambler():
 
 def test_counts_merge_and_smoothing_gives_the_unseen_a_probability():
     one, two = list("abba"), list("bcab")
-    states = ["a", "b", "c"]
-    together = counts([one, two], states)
-    merged = counts(one, states) + counts(two, states)
-    assert_allclose(together.step, merged.step)
-    chain = MarkovChain.fit([one, two])
-    assert_allclose(chain.transition, [[0, 1, 0], [1 / 3, 1 / 3, 1 / 3], [1, 0, 0]])
-    assert_allclose(chain.transition, MarkovChain.from_counts(merged, states).transition)
-    assert_allclose(chain.initial, [0.5, 0.5, 0])
+    chain = MarkovChain().fit([one, two])
+    assert_allclose(chain.transmat_, [[0, 1, 0], [1 / 3, 1 / 3, 1 / 3], [1, 0, 0]])
+    assert_allclose(chain.startprob_, [0.5, 0.5, 0])
+    merged = MarkovChain().partial_fit(one)
+    assert merged.states_.tolist() == ["a", "b"]
+    merged.partial_fit(two)  # brings a state of its own
+    assert merged.states_.tolist() == ["a", "b", "c"]
+    assert_allclose(merged.transmat_, chain.transmat_)
+    assert_allclose(merged.startprob_, chain.startprob_)
     assert chain.score(list("ac")) == -np.inf
-    smooth = MarkovChain.fit([one, two], smoothing=1.0)
-    assert_allclose(smooth.transition[0], [1 / 5, 3 / 5, 1 / 5])
+    smooth = MarkovChain(smoothing=1.0).fit([one, two])
+    assert_allclose(smooth.transmat_[0], [1 / 5, 3 / 5, 1 / 5])
     assert np.isfinite(smooth.score(list("ac")))
 
 
 def test_one_sequence_is_a_list_of_one_and_labels_are_of_any_kind():
     sequence = ["rain", "sun", "sun", "rain"]
-    one, listed = MarkovChain.fit(sequence), MarkovChain.fit([sequence])
-    assert one.states == listed.states == ["rain", "sun"]
-    assert_allclose(one.transition, listed.transition)
-    assert MarkovChain.fit(np.array([3, 1, 3])).states == [1, 3]
-    assert MarkovChain.fit(["x", "y"]).transition.tolist() == [[0, 1], [0, 1]]
+    one, listed = MarkovChain().fit(sequence), MarkovChain().fit([sequence])
+    assert one.states_.tolist() == listed.states_.tolist() == ["rain", "sun"]
+    assert_allclose(one.transmat_, listed.transmat_)
+    assert MarkovChain().fit(np.array([3, 1, 3])).states_.tolist() == [1, 3]
+    assert MarkovChain().fit(np.array([[3], [1], [3]])).states_.tolist() == [1, 3]
+    assert MarkovChain().fit(["x", "y"]).transmat_.tolist() == [[0, 1], [0, 1]]
+    given = MarkovChain(["sun", "snow", "rain"]).fit(sequence)
+    assert_allclose(given.transmat_, [[0.5, 0, 0.5], [0, 1, 0], [1, 0, 0]])
+    mixed = MarkovChain([1, "b"]).fit([[1, "b", 1], ["b"]])
+    assert mixed.states_.tolist() == [1, "b"]
+    assert mixed.transmat_.tolist() == [[0, 1], [1, 0]]
 
 
 def test_samples_have_the_probabilities_of_the_chain(rng):
-    chain = MarkovChain(rng.dirichlet(np.ones(3), 3), states="xyz")
+    chain = MarkovChain.from_transition(rng.dirichlet(np.ones(3), 3), states="xyz")
     draws = chain.sample(30_000, start="y", random_state=0)
     assert draws[0] == "y"
+    learned = MarkovChain().fit(draws)
     # four standard errors with a tenth of the steps in a state
-    assert_allclose(MarkovChain.fit(draws).transition, chain.transition, atol=4 * 0.5 / 3000**0.5)
-    assert draws[:50] == chain.sample(30_000, start="y", random_state=0)[:50]
-    assert chain.sample(0) == []
+    assert_allclose(learned.transmat_, chain.transmat_, atol=4 * 0.5 / 3000**0.5)
+    again = chain.sample(30_000, start="y", random_state=0)
+    assert draws.tolist() == again.tolist()
+    assert chain.sample(0).tolist() == []
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: MarkovChain([[0.5, 0.4], [0, 1]]), "sum to one"),
-        (lambda: MarkovChain([[1.5, -0.5], [0, 1]]), "probabilities"),
-        (lambda: MarkovChain([[np.nan, 1], [0, 1]]), "probabilities"),
-        (lambda: MarkovChain([[1.0, 0.0]]), "square"),
-        (lambda: MarkovChain(np.eye(2), states=["a", "a"]), "different"),
-        (lambda: MarkovChain(np.eye(2), initial=[1.0]), "initial"),
-        (lambda: MarkovChain(np.eye(2)).stationary(), "2 recurrent classes"),
-        (lambda: MarkovChain([[0, 1], [1, 0]]).stationary("power"), "period 2"),
-        (lambda: MarkovChain(np.eye(1)).stationary("magic"), "method"),
-        (lambda: MarkovChain.fit(["a"], smoothing=-1.0), "smoothing"),
-        (lambda: MarkovChain.fit([]), "square|empty|nothing"),
-        (lambda: MarkovChain.fit(["a", "b"]).score(["c"]), "not among the states"),
+        (lambda: MarkovChain.from_transition([[0.5, 0.4], [0, 1]]), "sum to one"),
+        (lambda: MarkovChain.from_transition([[1.5, -0.5], [0, 1]]), "probabilities"),
+        (lambda: MarkovChain.from_transition([[np.nan, 1], [0, 1]]), "probabilities"),
+        (lambda: MarkovChain.from_transition([[1.0, 0.0]]), "square"),
+        (lambda: MarkovChain.from_transition(np.eye(2), states=["a", "a"]), "different"),
+        (lambda: MarkovChain.from_transition(np.eye(2), initial=[1.0]), "initial"),
+        (lambda: MarkovChain.from_transition(np.eye(2)).stationary(), "2 recurrent classes"),
+        (lambda: MarkovChain.from_transition([[0, 1], [1, 0]]).stationary("power"), "period 2"),
+        (lambda: MarkovChain.from_transition(np.eye(1)).stationary("magic"), "method"),
+        (lambda: MarkovChain(smoothing=-1.0).fit(["a"]), "smoothing"),
+        (lambda: MarkovChain().fit([]), "nothing"),
+        (lambda: MarkovChain().fit(["a", None, "b"]), "missing"),
+        (lambda: MarkovChain().fit(np.ones((3, 2))), "list"),
+        (lambda: MarkovChain(["a", "a"]).fit(["a"]), "different"),
+        (lambda: MarkovChain(["a"]).fit(["b"]), "states"),
+        (lambda: MarkovChain.from_transition(np.eye(2)).partial_fit([0, 1]), "no counts"),
+        (lambda: MarkovChain().fit(["a", "b"]).score(["c"]), "not among the 2 symbols"),
     ],
 )
 def test_what_is_no_chain(call, says):

@@ -7,7 +7,7 @@ import pytest
 
 import panlearn
 from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
-from panlearn.tree._grow import draw, partition
+from panlearn.tree._grow import divide, draw
 from panlearn.tree._structure import Tree
 
 
@@ -124,11 +124,15 @@ def test_draws_are_uniform():
     assert np.abs(counts - 1000).max() < 120  # four standard deviations
 
 
-def test_partition_is_stable(rng):
+def test_rows_and_what_goes_with_them_are_divided_stably(rng):
     rows, goes_left = rng.permutation(50).astype(np.int32), rng.random(50) < 0.4
-    expected = np.r_[rows[goes_left[rows]], rows[~goes_left[rows]]]
-    assert partition(rows, goes_left, np.empty(50, np.int32)) == goes_left.sum()
-    np.testing.assert_array_equal(rows, expected)
+    values = rng.normal(size=50)
+    order = np.r_[np.flatnonzero(goes_left[rows]), np.flatnonzero(~goes_left[rows])]
+    expected = rows[order], values[order]
+    assert divide(values, rows, goes_left, np.empty(50)) == goes_left.sum()
+    assert divide(rows, rows, goes_left, np.empty(50, np.int32)) == goes_left.sum()
+    np.testing.assert_array_equal(rows, expected[0])
+    np.testing.assert_array_equal(values, expected[1])
 
 
 def test_class_weight_is_a_weight_of_rows(rng):

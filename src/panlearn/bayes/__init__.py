@@ -9,6 +9,7 @@ from panlearn.bayes.bernoulli_nb import BernoulliNB
 from panlearn.bayes.beta_bernoulli import BetaBernoulli
 from panlearn.bayes.categorical_nb import CategoricalNB
 from panlearn.bayes.cost_sensitive_classifier import CostSensitiveClassifier
+from panlearn.bayes.gaussian_mixture_classifier import GaussianMixtureClassifier
 from panlearn.bayes.gaussian_nb import GaussianNB
 from panlearn.bayes.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from panlearn.bayes.maximum_likelihood import maximum_likelihood
@@ -22,6 +23,7 @@ __all__ = [
     "BetaBernoulli",
     "CategoricalNB",
     "CostSensitiveClassifier",
+    "GaussianMixtureClassifier",
     "GaussianNB",
     "LinearDiscriminantAnalysis",
     "ModelAverage",

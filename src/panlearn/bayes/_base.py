@@ -100,23 +100,27 @@ class ClassLearner(ClassifierMixin, Estimator):
 
     def _priors(self, given: Any, name: str) -> np.ndarray:
         """Probabilities of the classes: those given, or their shares of the weight."""
-        count = self.statistic_.classes.count
-        if given is None:
-            return count / count.sum()
-        try:
-            priors = np.asarray(given, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold numbers; got {given!r}") from error
-        if priors.shape != count.shape:
-            raise ValueError(
-                f"{name} needs one number for each of the classes {self.classes_.tolist()}; "
-                f"got shape {priors.shape}"
-            )
-        if not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-8:
-            raise ValueError(
-                f"{name} must be probabilities that sum to 1; got {priors}, with sum {priors.sum()}"
-            )
-        return priors
+        return priors_of(given, name, self.classes_, self.statistic_.classes.count)
+
+
+def priors_of(given: Any, name: str, classes: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Probabilities of classes: those given, checked, or their shares of the weight."""
+    if given is None:
+        return count / count.sum()
+    try:
+        priors = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers; got {given!r}") from error
+    if priors.shape != count.shape:
+        raise ValueError(
+            f"{name} needs one number for each of the classes {classes.tolist()}; "
+            f"got shape {priors.shape}"
+        )
+    if not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-8:
+        raise ValueError(
+            f"{name} must be probabilities that sum to 1; got {priors}, with sum {priors.sum()}"
+        )
+    return priors
 
 
 def log_of(probability: np.ndarray) -> np.ndarray:
@@ -125,8 +129,10 @@ def log_of(probability: np.ndarray) -> np.ndarray:
         return np.maximum(np.log(probability), LOG_ZERO)
 
 
-class GenerativeClassifier(ClassLearner):
-    """A classifier that models the rows of each class, p(x | y), and the classes; abstract."""
+class BayesRule(ClassifierMixin, Estimator):
+    """A classifier that decides by a model of rows and classes, p(x, y); abstract."""
+
+    classes_: np.ndarray
 
     @abstractmethod
     def _log_joint(self, X: Any) -> np.ndarray:
@@ -200,7 +206,15 @@ class GenerativeClassifier(ClassLearner):
     def _score_rows(self, X: Any) -> tuple[np.ndarray, np.dtype]:
         """The joint log-probabilities of rows given by the user, and the floats of those."""
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        missing = self.__sklearn_tags__().input_tags.allow_nan
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            ensure_all_finite="allow-nan" if missing else True,
+        )
         with np.errstate(over="ignore", under="ignore"):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class
@@ -212,8 +226,8 @@ class GenerativeClassifier(ClassLearner):
         return tags
 
 
-class DensityClassifier(GenerativeClassifier):
-    """A generative classifier whose p(x) is a normalised density of the rows; abstract."""
+class DensityRule(BayesRule):
+    """Bayes' rule with a p(x) that is a normalised density of the rows; abstract."""
 
     def score_samples(self, X: Any) -> np.ndarray:
         r"""Log density of each row, :math:`\log p(x) = \log \sum_c p(c) \, p(x \mid c)`.
@@ -229,6 +243,14 @@ class DensityClassifier(GenerativeClassifier):
         """
         joint, dtype = self._score_rows(X)
         return _as(logsumexp(joint, axis=1), dtype)
+
+
+class GenerativeClassifier(BayesRule, ClassLearner):
+    """A classifier that models the rows of each class, p(x | y), and the classes; abstract."""
+
+
+class DensityClassifier(DensityRule, GenerativeClassifier):
+    """A generative classifier whose p(x) is a normalised density of the rows; abstract."""
 
 
 def _as(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

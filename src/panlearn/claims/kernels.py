@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
-from panlearn.kernel import KernelRidge
+from panlearn.kernel import KernelPCA, KernelRidge
 from panlearn.kernel.kernels import (
     RBF,
     AllSubsets,
@@ -22,6 +22,7 @@ from panlearn.kernel.kernels import (
     is_psd,
     is_valid,
 )
+from panlearn.latent import PCA
 from panlearn.linear import Ridge
 
 
@@ -206,6 +207,32 @@ def kernel_ridge_has_a_closed_form() -> Iterator[Evidence]:
     dual = KernelRidge(40 * strength).fit(X, y).dual_coef_
     primal = Ridge(40 * strength, fit_intercept=False).fit(X, y).coef_
     yield equal("Xᵀa and w", X.T @ dual, primal, 1e-10)
+
+
+@claim("A160")
+def kernel_pca() -> Iterator[Evidence]:
+    """Kernel PCA maximises aᵀK²a / aᵀKa for the centred matrix K; a = v/√λ of an eigenpair (λ, v)
+    is a direction of norm one, aᵀKa = 1, and a row x has the score Σ_j a_j k(x_j, x), k centred.
+    With the linear kernel these are the scores of PCA. The text does not centre K, and uses one
+    index for components and rows.
+    """
+    X = _points(40, 3, seed=160) * [3.0, 2.0, 1.0] + 5
+    ours, plain = KernelPCA(2).fit(X), PCA(2).fit(X)
+    yield equal("scores", np.abs(ours.transform(X)), np.abs(plain.transform(X)), 1e-10)
+    model = KernelPCA(3, kernel=RBF(2.0)).fit(X)
+    H = np.eye(40) - 1 / 40
+    K = H @ RBF(2.0)(X) @ H
+    a = model.projection_
+    yield equal("directions of norm one, at right angles", a.T @ K @ a, np.eye(3), 1e-10)
+    yield equal("scores by the centred kernel", model.transform(X), K @ a, 1e-10)
+    others = np.random.default_rng(160).standard_normal((40, 1000))
+    quotient = np.sum((K @ others) ** 2, axis=0) / np.sum(others * (K @ others), axis=0)
+    best = float(a[:, 0] @ K @ K @ a[:, 0])
+    yield equal("the quotient of the first", best, model.eigenvalues_[0], 1e-9)
+    yield at_most("the quotient of others", float(quotient.max()), best)
+    direction = np.linalg.eigh(Linear()(X))[1][:, -1]
+    agreement = abs(np.corrcoef(direction, plain.transform(X)[:, 0])[0, 1])
+    yield at_most("correlation with PCA if K is not centred", float(agreement), 0.99)
 
 
 @claim("B76")

@@ -12,11 +12,11 @@ from panlearn.sequence import MarkovChain
 
 
 def _random(n: int, seed: int) -> MarkovChain:
-    return MarkovChain(np.random.default_rng(seed).dirichlet(np.ones(n), n))
+    return MarkovChain.from_transition(np.random.default_rng(seed).dirichlet(np.ones(n), n))
 
 
 def _weather(p: float = 0.3, q: float = 0.1) -> MarkovChain:
-    return MarkovChain([[1 - p, p], [q, 1 - q]], states=["r", "s"])
+    return MarkovChain.from_transition([[1 - p, p], [q, 1 - q]], states=["r", "s"])
 
 
 @claim("B212")
@@ -26,13 +26,13 @@ def steps_multiply() -> Iterator[Evidence]:
     definition and mixes t and n.
     """
     chain, n = _random(3, 212), 4
-    P, by_paths = chain.transition, np.zeros((3, 3))
+    P, by_paths = chain.transmat_, np.zeros((3, 3))
     for path in product(range(3), repeat=n + 1):
         by_paths[path[0], path[-1]] += np.prod([P[i, j] for i, j in pairwise(path)])
     yield equal("P^n and the sum over paths", chain.n_step(n), by_paths, 1e-12)
     yield equal("rows of P^n", chain.n_step(n).sum(axis=1), np.ones(3), 1e-12)
     yield equal("law of the next state", chain.law(1, [0.2, 0.5, 0.3]), [0.2, 0.5, 0.3] @ P, 1e-12)
-    value = chain.initial[0] * P[0, 2] * P[2, 1] * P[1, 1] * P[1, 0]
+    value = chain.startprob_[0] * P[0, 2] * P[2, 1] * P[1, 1] * P[1, 0]
     yield equal("probability of a path", np.exp(chain.score([0, 2, 1, 1, 0])), value, 1e-12)
 
 
@@ -45,7 +45,7 @@ def weather_is_stationary() -> Iterator[Evidence]:
         chain = _weather(p, q)
         law = np.array([q, p]) / (p + q)
         yield equal(f"stationary law for p = {p}, q = {q}", chain.stationary(), law, 1e-12)
-        eigenvalues = np.sort(np.linalg.eigvals(chain.transition).real)
+        eigenvalues = np.sort(np.linalg.eigvals(chain.transmat_).real)
         yield equal("eigenvalues", eigenvalues, [1 - p - q, 1], 1e-12)
 
 
@@ -56,12 +56,14 @@ def powers_have_equal_rows() -> Iterator[Evidence]:
     """
     chain = _random(6, 214)
     law = chain.stationary()
-    yield equal("eigenvector", law @ chain.transition, law, 1e-12)
+    yield equal("eigenvector", law @ chain.transmat_, law, 1e-12)
     yield equal("rows of P^200", chain.n_step(200), np.tile(law, (6, 1)), 1e-10)
     yield equal("law by steps", chain.stationary("power"), law, 1e-10)
     yield true("a positive chain is ergodic", chain.is_ergodic)
-    yield true("a swap is not", not MarkovChain([[0, 1], [1, 0]]).is_ergodic)
-    yield true("nor is a chain of two islands", not MarkovChain(np.eye(2)).is_ergodic)
+    yield true("a swap is not", not MarkovChain.from_transition([[0, 1], [1, 0]]).is_ergodic)
+    yield true(
+        "nor is a chain of two islands", not MarkovChain.from_transition(np.eye(2)).is_ergodic
+    )
 
 
 @claim("B215")
@@ -74,7 +76,7 @@ def classes_are_closed_or_left() -> Iterator[Evidence]:
     names, P = "abcdefgh", np.zeros((8, 8))
     for edge in edges:
         P[names.index(edge[0]), names.index(edge[1])] = 1
-    chain = MarkovChain(P / P.sum(axis=1, keepdims=True), states=names)
+    chain = MarkovChain.from_transition(P / P.sum(axis=1, keepdims=True), states=names)
     yield true("recurrent classes", chain.recurrent_classes == [["a", "b"], ["d", "e", "f"]])
     yield true("transient states", chain.transient_states == ["c", "g", "h"])
     reach = np.linalg.matrix_power(np.eye(8) + P, 8) > 0
@@ -102,10 +104,10 @@ def chains_run_backwards() -> Iterator[Evidence]:
     """
     chain = _random(5, 217)
     back = chain.reversal()
-    yield equal("rows of the reversal", back.transition.sum(axis=1), np.ones(5), 1e-12)
+    yield equal("rows of the reversal", back.transmat_.sum(axis=1), np.ones(5), 1e-12)
     yield equal("its stationary law", back.stationary(), chain.stationary(), 1e-12)
-    yield equal("reversed twice", back.reversal().transition, chain.transition, 1e-12)
+    yield equal("reversed twice", back.reversal().transmat_, chain.transmat_, 1e-12)
     pairs = ((0.3, 0.1), (0.9, 0.2), (0.5, 1.0))
     yield true("two states are reversible", all(_weather(p, q).is_reversible for p, q in pairs))
-    cycle = MarkovChain([[0, 0.9, 0.1], [0.1, 0, 0.9], [0.9, 0.1, 0]])
+    cycle = MarkovChain.from_transition([[0, 0.9, 0.1], [0.1, 0, 0.9], [0.9, 0.1, 0]])
     yield true("a biased cycle is not", not cycle.is_reversible)

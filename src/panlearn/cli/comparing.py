@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from panlearn.cli.app import as_code, as_json, command_line, console, progress_b
 from panlearn.cli.errors import DataError
 
 if TYPE_CHECKING:
+    from panlearn.cli.leaderboard import Leaderboard
+    from panlearn.cli.report import Part
     from panlearn.cli.table import Task
 
 
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
     default="auto",
     help="What to learn; auto looks at the target.",
 )
-@click.option("--data", default="breast_cancer", help="Built-in data set to use without a FILE.")
+@click.option(
+    "--data",
+    default="breast_cancer",
+    help="Built-in data sets to use without a FILE, with commas; or all.",
+)
 @click.option("--cv", type=click.IntRange(2), default=5, show_default=True, help="Folds.")
 @click.option(
     "--time-limit",
@@ -54,67 +61,74 @@ def compare(
 ) -> int:
     """Cross-validate every model that applies to a table, beside a baseline.
 
-    FILE is CSV or Parquet; without one, a data set that ships with scikit-learn is used. Numbers,
-    categories, booleans, dates and missing values are taken care of, and what was done is said.
+    FILE is CSV or Parquet; without one, data sets that ship with scikit-learn are used, and with
+    several of them every model's place on each is shown first. Numbers, categories, booleans,
+    dates and missing values are taken care of, and what was done is said.
     """
     from panlearn.cli import leaderboard, recipe, table
+    from panlearn.cli.report import Part, report
 
-    source = file or f"built-in:{data}"
     if report_path is not None and not Path(report_path).absolute().parent.is_dir():
         raise DataError(f"no folder {Path(report_path).parent} to write the report to")
+    every = [*table.BUILT_IN, *table.GENERATED]
+    sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     names = [name.strip() for name in models.split(",") if name.strip()] if models else None
-    frame = table.read_table(file) if file else table.built_in(data)
-    prepared = table.prepare(frame, target, task, rows, seed)
-    load = recipe.load_code(source, prepared.target, task, rows, seed)
     options: dict[str, Any] = {
         "models": names,
         "cv": cv,
         "time_limit": time_limit,
         "random_state": seed,
     }
-    if as_code:
-        click.echo(recipe.compare_code(load, options), nl=False)
-        return 0
+    parts: list[Part] = []
     with progress_bar() as bar:
         line = bar.add_task("starting", total=None)
-        board = leaderboard.compare(
-            prepared.X,
-            prepared.y,
-            task=prepared.task,
-            progress=lambda name, done, total: bar.update(
-                line, description=name, completed=done, total=total
-            ),
-            **options,
-        )
-        if report_path is not None:
-            from panlearn.cli.report import report
-
-            bar.update(line, description="report")
-            page = report(
-                board,
-                title=f"{prepared.target} in {file or data}",
-                notes=prepared.notes,
-                load=load,
-                command=command_line(),
-                time_limit=time_limit,
+        for source in sources:
+            frame = table.read_table(source) if file else table.built_in(source)
+            prepared = table.prepare(frame, target, task, rows, seed)
+            place = source if file else f"built-in:{source}"
+            load = recipe.load_code(place, prepared.target, task, rows, seed)
+            if as_code:
+                click.echo(recipe.compare_code(load, options), nl=False)
+                continue
+            board = leaderboard.compare(
+                prepared.X,
+                prepared.y,
+                task=prepared.task,
+                progress=partial(_show, bar, line, source),
+                **options,
             )
+            title = f"{prepared.target} in {source}" if len(sources) == 1 else source
+            parts.append(Part(title, board, prepared.notes, load))
+            if board.interrupted:
+                break
+        if as_code:
+            return 0
+        if report_path is not None:
+            bar.update(line, description="report")
+            page = report(parts, command=command_line(), time_limit=time_limit)
             Path(report_path).write_text(page, encoding="utf-8")
-    notes = [*prepared.notes, *board.notes]
     if as_json:
-        write_json(_record(board, notes, load, report_path))
+        records = [{"source": part.title, **_record(part, report_path)} for part in parts]
+        write_json(records[0] if len(sources) == 1 else records)
     else:
-        _print(board, notes)
+        _print(parts)
         if report_path is not None:
             click.echo(f"report: {Path(report_path).resolve()}")
-    if board.interrupted:
+    boards = [part.board for part in parts]
+    if any(board.interrupted for board in boards):
         return 130
-    named_failed = names is not None and any(row.failed for row in board.rows)
-    return 1 if board.best is None or named_failed else 0
+    named_failed = names is not None and any(row.failed for b in boards for row in b.rows)
+    return 1 if named_failed or any(board.best is None for board in boards) else 0
 
 
-def _record(board: Any, notes: list[str], load: list[str], report_path: str | None) -> dict:
+def _show(bar: Any, line: Any, source: str, name: str, done: int, total: int) -> None:
+    bar.update(line, description=f"{source}: {name}", completed=done, total=total)
+
+
+def _record(part: Part, report_path: str | None) -> dict:
     from panlearn.cli.recipe import row_code
 
+    board = part.board
     return {
         "task": board.table.task,
         "summary": board.summary(),
@@ -135,34 +149,74 @@ def _record(board: Any, notes: list[str], load: list[str], report_path: str | No
                 "predict_seconds": row.predict_seconds,
                 "error": row.error,
                 "warnings": row.warnings,
-                "code": row_code(board, row, load),
+                "code": row_code(board, row, part.load),
             }
             for rank, row in enumerate(board.rows, 1)
         ],
-        "data": notes,
+        "data": [*part.notes, *board.notes],
         "report": None if report_path is None else str(Path(report_path).resolve()),
     }
 
 
-def _print(board: Any, notes: list[str]) -> None:
+def _print(parts: list[Part]) -> None:
+    """Write the one leaderboard, or the places on several data sets and the failures."""
+    from rich.text import Text
+
+    out = console()
+    if len(parts) == 1:
+        part = parts[0]
+        for note in (*part.notes, *part.board.notes):
+            out.print(Text(f"· {note}", "dim"))
+        _print_board(out, part.board)
+    else:
+        _print_overview(out, {part.title: part.board for part in parts})
+    for part in parts:
+        where = "" if len(parts) == 1 else f" on {part.title}"
+        for row in part.board.rows:
+            if row.failed:
+                said = Text.assemble((row.name, "red"), f" failed{where}: {row.error}")
+                out.print(said, soft_wrap=True)
+        for row in part.board.rows:
+            if row.warnings and not row.failed:
+                words = f"{row.name} warned{where}: {'; '.join(row.warnings)}"
+                out.print(Text(words, "yellow"), soft_wrap=True)
+    for part in parts:
+        where = "" if len(parts) == 1 else f"{part.title}: "
+        out.print(Text(where + part.board.summary(), "bold"), soft_wrap=True)
+
+
+def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from panlearn.cli.overview import overviews
+    from panlearn.cli.report import number
+
+    for frame, metric in overviews(boards):
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column(metric.name)
+        for name in frame.columns:
+            table.add_column(name, justify="right")
+        for model, values in frame.iterrows():
+            cells = ["–" if value != value else number(value) for value in values]
+            table.add_row(*map(Text, [str(model), *cells]))
+        out.print(table)
+
+
+def _print_board(out: Any, board: Leaderboard) -> None:
     from rich.table import Table
     from rich.text import Text
 
     from panlearn.cli.report import duration, number
 
-    out = console()
-    for note in notes:
-        out.print(Text(f"· {note}", "dim"))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("model")
     for metric in board.metrics:
         table.add_column(metric.name, justify="right")
     for name in ("fit", "predict"):
         table.add_column(name, justify="right")
-    failures = []
     for row in board.rows:
         if row.failed:
-            failures.append(row)
             continue
         style = "bold cyan" if row is board.best else ""
         cells = [
@@ -172,8 +226,3 @@ def _print(board: Any, notes: list[str]) -> None:
         times = [duration(row.fit_seconds), duration(row.predict_seconds)]
         table.add_row(*(Text(cell, style) for cell in [row.name, *cells, *times]))
     out.print(table)
-    for row in failures:
-        out.print(Text.assemble((row.name, "red"), " failed: ", row.error), soft_wrap=True)
-    for row in [row for row in board.rows if row.warnings and not row.failed]:
-        out.print(Text(f"{row.name} warned: {'; '.join(row.warnings)}", "yellow"), soft_wrap=True)
-    out.print(Text(board.summary(), "bold"), soft_wrap=True)

@@ -23,7 +23,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline
 
 from panlearn.cli.errors import DataError
-from panlearn.cli.models import build, estimators, find_estimator
+from panlearn.cli.models import WRAPPERS, build, estimators, find_estimator
 from panlearn.cli.table import Table, Task, as_table, preprocessor
 from panlearn.cli.timed import JobCrashedError, TimedWorker
 
@@ -226,7 +226,7 @@ def compare(
             if isinstance(model, str):
                 rows.append(Row(name, None, error=model))
                 continue
-            pipeline = Pipeline([("prepare", preprocessor(table.X)), ("model", model)])
+            pipeline = Pipeline([("prepare", preprocessor(table.X, model)), ("model", model)])
             if interrupted:
                 rows.append(Row(name, pipeline, error="not run: interrupted"))
                 continue
@@ -273,7 +273,7 @@ def _choose(
     """Collect the models by name, the baseline first; one that needs arguments is its error."""
     dummy = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
     chosen: dict[str, BaseEstimator | str] = {BASELINE: dummy}
-    for model in estimators(task) if models is None else models:
+    for model in _all(task) if models is None else models:
         name = type(model).__name__
         if isinstance(model, str):
             cls = find_estimator(model, task)
@@ -285,6 +285,10 @@ def _choose(
         count = sum(key.partition(" #")[0] == name for key in chosen)
         chosen[f"{name} #{count + 1}" if count else name] = model
     return chosen
+
+
+def _all(task: str) -> list[str]:
+    return [name for name in estimators(task) if name not in WRAPPERS]
 
 
 def offered(pipeline: Pipeline, metrics: tuple[Metric, ...]) -> list[Metric]:

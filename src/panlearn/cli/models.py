@@ -10,6 +10,9 @@ from typing import Any
 import panlearn
 from panlearn.cli.errors import DataError, did_you_mean
 
+# As good as the model that they wrap, with another decision: compared when asked for by name.
+WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier")
+
 
 def methods() -> dict[str, tuple[str, Any]]:
     """Every public method of every family: its family and the object; a module gives its own."""

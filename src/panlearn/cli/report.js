@@ -1,7 +1,6 @@
 "use strict";
 
-// Sort the leaderboard by the column whose header is pressed; failed rows stay last.
-const table = document.querySelector("table.leaderboard");
+// Sort a leaderboard by the column whose header is pressed; failed rows stay last.
 const live = document.getElementById("live");
 
 function sortBy(header) {
@@ -19,7 +18,7 @@ function sortBy(header) {
       : left.localeCompare(right);
     return sign * order;
   };
-  const body = table.tBodies[0];
+  const body = header.closest("table").tBodies[0];
   const failed = (row) => row.classList.contains("failed");
   const rows = [...body.rows].sort((a, b) => failed(a) - failed(b) || compare(a, b));
   body.append(...rows);
@@ -28,7 +27,7 @@ function sortBy(header) {
   live.textContent = `Sorted by ${header.textContent.trim()}, ${direction}`;
 }
 
-for (const button of table.querySelectorAll("thead button")) {
+for (const button of document.querySelectorAll("table.leaderboard thead button")) {
   button.addEventListener("click", () => sortBy(button.closest("th")));
 }
 

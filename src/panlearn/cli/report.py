@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import platform
 import sys
+from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
 import numpy as np
+import pandas as pd
 
 from panlearn.cli.leaderboard import BASELINE, Leaderboard, Metric, Row
+from panlearn.cli.overview import overview_sentence, overviews
 from panlearn.cli.pictures import Picture, pictures
 from panlearn.cli.recipe import row_code
 
@@ -20,23 +23,34 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-s
 PACKAGES = ("panlearn", "scikit-learn", "numpy", "scipy", "numba", "pandas", "matplotlib")
 
 
-def report(
-    board: Leaderboard,
-    *,
-    title: str,
-    notes: tuple[str, ...],
-    load: list[str],
-    command: str,
-    time_limit: float | None,
-) -> str:
-    """Write the page: leaderboard, plots, what was done to the data, and the code of each row."""
-    drawn = pictures(board, time_limit)
-    sections = [
-        ("leaderboard", "Leaderboard", _leaderboard(board)),
-        ("plots", "Plots", f'<div class="plots">{"".join(map(_figure, drawn))}</div>'),
-        ("data", "Data", _notes((*notes, *board.notes))),
-        ("code", "Code", "".join(_code(board, row, load) for row in board.rows)),
-    ]
+@dataclass(frozen=True)
+class Part:
+    """One data set's share of a report: its comparison, and how its table came to be."""
+
+    title: str
+    board: Leaderboard
+    notes: tuple[str, ...]
+    load: list[str]
+
+
+def report(parts: list[Part], *, command: str, time_limit: float | None) -> str:
+    """Write the page: leaderboard, plots, what was done to the data, and the code of each row.
+
+    With several data sets it opens with every model's place on each of them.
+    """
+    if len(parts) == 1:
+        part = parts[0]
+        title, summary, facts = part.title, part.board.summary(), _facts(part.board)
+        sections = _sections(part, "", time_limit)
+    else:
+        boards = {part.title: part.board for part in parts}
+        title, summary, facts = f"{len(parts)} data sets", overview_sentence(boards), ""
+        sections = [("overview", "Overview", _overview(boards))]
+        for number, part in enumerate(parts, 1):
+            inner = _sections(part, f"{number}-", time_limit)
+            content = "".join(f'<h3 id="{key}">{name}</h3>{html}' for key, name, html in inner)
+            head = f'<p class="summary">{escape(part.board.summary())}</p>{_facts(part.board)}'
+            sections.append((f"set-{number}", escape(part.title), head + content))
     links = "".join(f'<a href="#{key}">{name}</a>' for key, name, _ in sections)
     body = "".join(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{name}</h2>{content}</section>'
@@ -57,9 +71,9 @@ def report(
 <header>
 <p class="brand">panlearn</p>
 <h1>{escape(title)}</h1>
-<p class="summary">{escape(board.summary())}</p>
+<p class="summary">{escape(summary)}</p>
 <nav aria-label="Sections">{links}</nav>
-{_facts(board)}
+{facts}
 </header>
 <main>{body}</main>
 <footer>{_about(command)}</footer>
@@ -68,6 +82,53 @@ def report(
 </body>
 </html>
 """
+
+
+def _sections(part: Part, prefix: str, time_limit: float | None) -> list[tuple[str, str, str]]:
+    """Write the id, the title and the content of each section on one data set."""
+    board = part.board
+    drawn = "".join(map(_figure, pictures(board, time_limit)))
+    code = "".join(_code(board, row, part.load, prefix) for row in board.rows)
+    return [
+        (f"{prefix}leaderboard", "Leaderboard", _leaderboard(board, prefix)),
+        (f"{prefix}plots", "Plots", f'<div class="plots">{drawn}</div>'),
+        (f"{prefix}data", "Data", _notes((*part.notes, *board.notes))),
+        (f"{prefix}code", "Code", code),
+    ]
+
+
+def _overview(boards: dict[str, Leaderboard]) -> str:
+    """Write one table a task: every model's score on each data set, the better the bluer."""
+    return "".join(_overview_table(frame, metric) for frame, metric in overviews(boards))
+
+
+def _overview_table(frame: pd.DataFrame, metric: Metric) -> str:
+    names = [name for name in frame.columns if name not in ("mean rank", "seconds")]
+    heads = _head("model", "text", "ascending", css="text")
+    heads += _head("mean rank", "number", "ascending", "ascending")
+    heads += "".join(_head(name, "number", "descending") for name in names)
+    heads += _head("seconds", "number", "ascending")
+    places = frame[names].rank(ascending=False, pct=True)
+    rows = []
+    for model, values in frame.iterrows():
+        cells = f'<th scope="row" data-value="{escape(str(model))}">{escape(str(model))}</th>'
+        cells += f'<td data-value="{values["mean rank"]!r}">{values["mean rank"]:.1f}</td>'
+        for name in names:
+            if np.isnan(values[name]):
+                cells += '<td data-value="">–</td>'
+                continue
+            shade = f"--shade:{45 * (1 - places.loc[model, name]):.0f}%"
+            cells += f'<td class="shade" style="{shade}" data-value="{values[name]!r}">'
+            cells += f"{number(values[name])}</td>"
+        cells += f'<td data-value="{values["seconds"]!r}">{values["seconds"]:.1f}</td>'
+        rows.append(f"<tr>{cells}</tr>")
+    return (
+        f'<div class="card scroll" tabindex="0" role="region" aria-label="{metric.name}">'
+        f'<table class="leaderboard"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<p class='spread'>Mean {metric.name} over the folds, and the mean of the model's places; "
+        "a model that failed comes last there. Seconds are those of all its folds on all sets.</p>"
+    )
 
 
 def _facts(board: Leaderboard) -> str:
@@ -86,16 +147,17 @@ def _facts(board: Leaderboard) -> str:
     return f'<dl class="facts">{items}</dl>'
 
 
-def _leaderboard(board: Leaderboard) -> str:
+def _leaderboard(board: Leaderboard, prefix: str) -> str:
     heads = [_head("model", "text", "ascending", css="text")]
     for metric in board.metrics:
         first = "descending" if metric.sign > 0 else "ascending"
         ranks = metric is board.metrics[0]
         heads.append(_head(metric.name, "number", first, first if ranks else ""))
     heads += [_head("fit", "number", "ascending"), _head("predict", "number", "ascending")]
-    rows = "".join(_row(board, row) for row in board.rows)
+    rows = "".join(_row(board, row, prefix) for row in board.rows)
+    label = f"{prefix}leaderboard"
     return (
-        '<div class="card scroll" tabindex="0" role="region" aria-labelledby="leaderboard">'
+        f'<div class="card scroll" tabindex="0" role="region" aria-labelledby="{label}">'
         f'<table class="leaderboard"><thead><tr>{"".join(heads)}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         "<p class='spread'>Mean ± standard deviation over the folds. Times are the median of the "
@@ -111,11 +173,11 @@ def _head(name: str, kind: str, first: str, sorted_now: str = "", css: str = "")
     )
 
 
-def _row(board: Leaderboard, row: Row) -> str:
+def _row(board: Leaderboard, row: Row, prefix: str) -> str:
     kind = "failed" if row.failed else "baseline" if row.name == BASELINE else ""
     kind = "best" if row is board.best else kind
     name = escape(row.name)
-    link = f'<a href="#{_anchor(row)}">{name}</a>'
+    link = f'<a href="#{_anchor(row, prefix)}">{name}</a>'
     if row is board.best:
         link += ' <span class="tag">best</span>'
     if row.warnings and not row.failed:
@@ -177,7 +239,7 @@ def _notes(notes: tuple[str, ...]) -> str:
     return f'<div class="card data"><ul>{items}</ul></div>'
 
 
-def _code(board: Leaderboard, row: Row, load: list[str]) -> str:
+def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
     said = "".join(
         f'<p class="said">{escape(text)}</p>' for text in (row.error, *row.warnings) if text
     )
@@ -188,11 +250,11 @@ def _code(board: Leaderboard, row: Row, load: list[str]) -> str:
             f"<pre><code>{escape(row_code(board, row, load))}</code></pre></div>"
         )
     summary = f"<summary>{escape(row.name)}</summary>"
-    return f'<details id="{_anchor(row)}">{summary}{said}{code}</details>'
+    return f'<details id="{_anchor(row, prefix)}">{summary}{said}{code}</details>'
 
 
-def _anchor(row: Row) -> str:
-    return "code-" + "".join(c if c.isalnum() else "-" for c in row.name)
+def _anchor(row: Row, prefix: str) -> str:
+    return f"{prefix}code-" + "".join(c if c.isalnum() else "-" for c in row.name)
 
 
 def _about(command: str) -> str:

@@ -55,7 +55,9 @@ def fit(
     parameters = dict(models.parse_setting(text) for text in settings)
     prepared = table.prepare(table.read_table(file), target, task)
     estimator = models.build(models.find_estimator(name, prepared.task), parameters, seed)
-    pipeline: Any = Pipeline([("prepare", table.preprocessor(prepared.X)), ("model", estimator)])
+    pipeline: Any = Pipeline(
+        [("prepare", table.preprocessor(prepared.X, estimator)), ("model", estimator)]
+    )
     if as_code:
         load = recipe.load_code(file, prepared.target, task, None, seed)
         click.echo(recipe.fit_code(pipeline, load, output), nl=False)

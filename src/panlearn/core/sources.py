@@ -20,6 +20,7 @@ from sklearn.utils import assert_all_finite
 from panlearn.core.extras import require
 
 BLOCK_BYTES = 1 << 21  # a block and its centred copy stay in the cache of one core
+SEQUENCE_BLOCK_STEPS = 1 << 14
 WIDE_BLOCK_BYTES = 1 << 25  # with many columns, enough rows that merging d x d sums is cheap beside
 
 
@@ -275,4 +276,84 @@ class DaskRows:
         """Nothing to do: each partition is checked where it is computed."""
 
 
-Rows = ArrayRows | StreamRows | DaskRows
+@dataclass(frozen=True)
+class Sequences:
+    """Whole sequences, one after the other: sequence s is ``values[offsets[s] : offsets[s + 1]]``.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_steps, d) or (n_steps,)
+        The steps: vectors, or symbols.
+    offsets : ndarray of shape (n_sequences + 1,)
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the steps."""
+        return self.values.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many sequences, and how many numbers a step has."""
+        return len(self), 1 if self.values.ndim == 1 else self.values.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the steps."""
+        return self.values.nbytes
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How many steps each sequence has."""
+        return np.diff(self.offsets)
+
+    def part(self, start: int, stop: int) -> Sequences:
+        """Some of the sequences, as a view."""
+        offsets = self.offsets[start : stop + 1]
+        return Sequences(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+
+@dataclass(frozen=True)
+class SequenceRows:
+    """Sequences in memory, walked in blocks of whole sequences; y is flat, a weight a sequence."""
+
+    X: Sequences
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    repeatable = True
+    y_ndim = 1
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a step has."""
+        return self.X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the steps."""
+        return self.X.dtype
+
+    def __iter__(self) -> Iterator[Block]:
+        # as for ArrayRows a function of the data alone; a sequence is never cut
+        ends, start = self.X.offsets, 0
+        while start < len(self.X):
+            stop = int(np.searchsorted(ends, ends[start] + SEQUENCE_BLOCK_STEPS, side="right")) - 1
+            stop = max(stop, start + 1)
+            yield Block(
+                self.X.part(start, stop),
+                None if self.y is None else self.y[ends[start] : ends[stop]],
+                None if self.weight is None else self.weight[start:stop],
+            )
+            start = stop
+
+    def reject_non_finite(self) -> None:
+        """Nothing to do: the steps were checked when they were read."""
+
+
+Rows = ArrayRows | StreamRows | DaskRows | SequenceRows

@@ -76,9 +76,13 @@ class PeerAdapter(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return self.kernel.diag(X)
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        K, derivatives = self.kernel(X, eval_gradient=True)
-        return K, lambda W: np.einsum("ij,ijp->p", W, derivatives)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        # it differentiates a matrix of rows with themselves only: that of two sets is a part of one
+        rows, part = X, (slice(None), slice(None))
+        if Z is not None:
+            rows, part = np.vstack([X, Z]), (slice(0, len(X)), slice(len(X), None))
+        K, derivatives = self.kernel(rows, eval_gradient=True)
+        return K[part], lambda W: np.einsum("ij,ijp->p", W, derivatives[part])
 
     @property
     def theta(self) -> np.ndarray:

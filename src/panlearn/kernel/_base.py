@@ -10,7 +10,6 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
-from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.kernel._adapter import as_kernel
@@ -44,6 +43,11 @@ class KernelMethod(Estimator):
             )
         assert_all_finite(rows.X, input_name="X", estimator_name=type(self).__name__)
         return rows.X, rows.y, rows.weight
+
+    def _choose_kernel(self: Any, X: np.ndarray, weight: np.ndarray | None = None) -> Kernel:
+        """The kernel that the hyper-parameters kernel, gamma, degree and coef0 stand for."""
+        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return choose_kernel(self.kernel, X, **parameters, weight=weight)
 
     def _new_rows(self, X: Any) -> np.ndarray:
         self._require_fitted()
@@ -93,15 +97,6 @@ def _variance(X: np.ndarray, weight: np.ndarray | None) -> float:
     return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
 
 
-def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
-    """K(X, X) in float64, after saying whether it and its factor fit, finite or refused."""
-    n = len(X)
-    require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        K = kernel._gram(X.astype(np.float64, copy=False), None)
-    return refuse_overflow(np.array(K) if not K.flags.writeable else K)
-
-
 def refuse_overflow(K: np.ndarray) -> np.ndarray:
     """Raise ValueError if a kernel matrix is not finite."""
     if not np.isfinite(K).all():
@@ -115,7 +110,7 @@ def refuse_overflow(K: np.ndarray) -> np.ndarray:
 def times(kernel: Kernel, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """K(X, Z) times coefficients, in blocks of rows so that K is never whole."""
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
-    step = max(1, BLOCK // len(Z))
+    step = max(1, BLOCK // max(1, len(Z)))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         parts = [kernel._gram(X[i : i + step], Z) @ coefficients for i in range(0, len(X), step)]
     return np.concatenate(parts)

@@ -18,9 +18,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core import memory
-from panlearn.kernel._base import gram, times
+from panlearn.kernel._base import times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._solve import solve_psd
+from panlearn.kernel._tiles import gram
 
 Solver = Literal["auto", "cholesky", "cg"]
 LARGE = 8000
@@ -71,7 +72,8 @@ def _operator(
         return lambda P: K @ P + ridge[:, None] * P, diagonal + ridge
     # between two sets of rows a kernel leaves out its noise, which belongs on the diagonal
     rows = X.astype(np.float64, copy=False)
-    across = np.array([kernel._gram(row[None], row[None])[0, 0] for row in rows])
+    blocks = (rows[i : i + 64] for i in range(0, n, 64))
+    across = np.concatenate([kernel._gram(block, block).diagonal() for block in blocks])
     extra = (diagonal - across + ridge)[:, None]
     return lambda P: times(kernel, rows, rows, P) + extra * P, diagonal + ridge
 

@@ -4,8 +4,8 @@ A kernel is a value: a frozen dataclass whose fields are its parameters and the 
 of. A leaf gives three things: the matrix between two sets of rows, its diagonal and, if it has
 parameters, the matrix together with the map from a weight W to the derivatives of
 :math:`\sum_{ij} W_{ij} K_{ij}`. Derivatives so contracted cost a few matrix products, where a
-stack of one n-by-n matrix a parameter would cost memory; the algebra passes W down as the chain
-rule says.
+stack of one matrix a parameter would cost memory; the algebra passes W down as the chain rule says.
+As both sets of rows are free, a large matrix can be made, and pulled back, a tile at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from panlearn.core.value import Value
 
 Limits = tuple[float, float] | Literal["fixed"]
 Pull = Callable[[np.ndarray], np.ndarray]
-"""From a symmetric W to the derivatives of sum_ij W_ij K_ij in the logs of the free parameters."""
+"""From W to the derivatives of sum_ij W_ij K_ij in the logs of the free parameters."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,12 @@ class Kernel(Value):
         return self._diag(check_array(X, dtype=np.float64, input_name="X"))
 
     def gradient(self, X: Any, weight: Any) -> np.ndarray:
-        """Differentiate the sum of weight_ij k(x_i, x_j), weight symmetric, in each of `theta`."""
-        return self._pullback(check_array(X, dtype=np.float64))[1](np.asarray(weight, dtype=float))
+        """Differentiate the sum of weight_ij k(x_i, x_j) in each of `theta`."""
+        X = check_array(X, dtype=np.float64, input_name="X")
+        weight = check_array(weight, dtype=np.float64, input_name="weight")
+        if weight.shape != (len(X), len(X)):
+            raise ValueError(f"weight has shape {weight.shape} and X has {len(X)} rows")
+        return self._pullback(X, None)[1](weight)
 
     @abstractmethod
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray: ...
@@ -80,9 +84,9 @@ class Kernel(Value):
     @abstractmethod
     def _diag(self, X: np.ndarray) -> np.ndarray: ...
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        """K(X, X) and its pull; as it stands here, of a kernel without parameters."""
-        return self._gram(X, None), lambda W: np.empty(0)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        """K(X, Z) and its pull; as it stands here, of a kernel without parameters."""
+        return self._gram(X, Z), lambda W: np.empty(0)
 
     # parameters
 
@@ -194,10 +198,10 @@ class Constant(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return np.full(len(X), self.constant_value)
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
         free = bool(self._free())
         c = self.constant_value
-        return self._gram(X, None), lambda W: np.array([c * W.sum()] if free else [])
+        return self._gram(X, Z), lambda W: np.array([c * W.sum()] if free else [])
 
 
 @dataclass(frozen=True)
@@ -213,8 +217,8 @@ class Sum(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return self.left._diag(X) + self.right._diag(X)
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        (A, pull_a), (B, pull_b) = self.left._pullback(X), self.right._pullback(X)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        (A, pull_a), (B, pull_b) = self.left._pullback(X, Z), self.right._pullback(X, Z)
         return A + B, lambda W: np.concatenate([pull_a(W), pull_b(W)])
 
 
@@ -231,8 +235,8 @@ class Product(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return self.left._diag(X) * self.right._diag(X)
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        (A, pull_a), (B, pull_b) = self.left._pullback(X), self.right._pullback(X)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        (A, pull_a), (B, pull_b) = self.left._pullback(X, Z), self.right._pullback(X, Z)
         return A * B, lambda W: np.concatenate([pull_a(W * B), pull_b(W * A)])
 
 
@@ -248,8 +252,8 @@ class Exponential(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return np.exp(self.kernel._diag(X))
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        A, pull = self.kernel._pullback(X)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        A, pull = self.kernel._pullback(X, Z)
         K = np.exp(A)
         return K, lambda W: pull(W * K)
 
@@ -275,10 +279,10 @@ class Scaled(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return self._factors(X) ** 2 * self.kernel._diag(X)
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        A, pull = self.kernel._pullback(X)
-        g = self._factors(X)
-        return g[:, None] * A * g, lambda W: pull(g[:, None] * W * g)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        A, pull = self.kernel._pullback(X, Z)
+        g = self._factors(X)[:, None] * self._factors(X if Z is None else Z)
+        return g * A, lambda W: pull(g * W)
 
 
 @dataclass(frozen=True)
@@ -302,5 +306,5 @@ class Columns(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return self.kernel._diag(self._view(X))
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        return self.kernel._pullback(self._view(X))
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        return self.kernel._pullback(self._view(X), None if Z is None else self._view(Z))

@@ -12,7 +12,7 @@ from scipy import linalg
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
-from panlearn.kernel._base import KernelLike, choose_kernel, gram, times
+from panlearn.kernel._base import KernelLike, refuse_overflow, times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import KernelClassifier, encode, present, signs
 
@@ -69,8 +69,10 @@ class AsymmetricLSSVC(KernelClassifier):
     The conditions of a stationary point are one symmetric indefinite system of 2n + 2 unknowns,
     factorised once for all classes, each against the rest. With a symmetric kernel both functions
     are that of `LSSVC`. The system is singular if 1 / C is a singular value of the centred kernel
-    matrix; then the solution of least norm is taken, with a warning. A row is given the class that
-    the mean of its two scores favours.
+    matrix; then the solution of least norm is taken, with a warning. Along singular vectors whose
+    value is far below 1 / C the machine takes the kernel for a likeness, and expects rows to go
+    with their class; along those far above, it learns from the labels how classes go with each
+    other. A row is given the class that the mean of its two scores favours.
 
     References
     ----------
@@ -118,17 +120,12 @@ class AsymmetricLSSVC(KernelClassifier):
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
         self.classes_, codes = encode(y)
-        self.kernel_ = choose_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            weight=weight,
-        )
+        self.kernel_ = self._choose_kernel(X, weight)
         n = len(X)
         require_memory((2, 2 * n + 2, 2 * n + 2), "the system with its factor", "use fewer rows")
-        K, Y = gram(self.kernel_, X), signs(codes, len(self.classes_))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            K = refuse_overflow(self.kernel_._gram(X.astype(np.float64, copy=False), None))
+        Y = signs(codes, len(self.classes_))
         a, b, self.source_intercept_, self.target_intercept_ = _solve(K, 1 / (self.C * weight), Y)
         self.target_coef_, self.source_coef_ = a, b
         self.X_fit_ = X

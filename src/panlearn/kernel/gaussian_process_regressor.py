@@ -12,17 +12,20 @@ from scipy import linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import NonNegative, RandomState
+from panlearn.core.memory import require_memory
+from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows
 from panlearn.kernel._adapter import as_kernel
-from panlearn.kernel._base import KernelMethod, gram, times
-from panlearn.kernel._evidence import condition, evidence, maximise_evidence
+from panlearn.kernel._ascent import default_kernel, maximise_evidence
+from panlearn.kernel._base import BLOCK, KernelMethod, times
+from panlearn.kernel._evidence import condition, evidence
 from panlearn.kernel._kernel import Kernel
-from panlearn.kernel.kernels import RBF, Constant
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
+class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, KernelMethod):
     r"""Regression by conditioning a Gaussian process, its kernel chosen by marginal likelihood.
 
     .. math::
@@ -41,6 +44,10 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
         How the free parameters of the kernel are chosen; None leaves them as they are.
     n_restarts_optimizer : int, default=0
         Further starts, drawn log-uniformly within the bounds; the best end is kept.
+    max_iter : int, default=1000
+        The most iterations of an ascent.
+    tol : float, default=2e-9
+        It ends when an iteration gains no more than this share of the log marginal likelihood.
     normalize_y : bool, default=False
         Whether to centre and scale each target first, and undo it in the predictions.
     random_state : int, Generator or RandomState, default=None
@@ -64,6 +71,12 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
         The logarithm of the marginal likelihood, summed over targets.
     jitter_ : float
         What had to be added to the diagonal for the factorisation to go through; zero, if nothing.
+    n_iter_ : int
+        Iterations of the last ascent; 1 if there was nothing to choose.
+    converged_ : bool
+        Whether it converged.
+    history_ : dict
+        ``log_marginal_likelihood`` after, and relative ``change`` of it in, each iteration.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -71,10 +84,12 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
 
     Notes
     -----
-    A step of the ascent costs one Cholesky factorisation and the inverse from it, :math:`n^3`
-    operations, and for all the parameters a few matrix products: the derivatives are contracted
-    with :math:`a a^\top - K^{-1}` before they are made. All is done in float64. A parameter that
-    ends at a bound is named in a warning.
+    The ascent is L-BFGS-B in the logarithms of the parameters. A step of it costs one Cholesky
+    factorisation and the inverse from it, :math:`n^3` operations, both in the place of the kernel
+    matrix, the only one of :math:`n^2` numbers. The matrix is made, and its derivatives are
+    contracted with :math:`a a^\top - K^{-1}`, a tile at a time on all threads, one triangle only.
+    With several starts the record is that of an ascent that goes on from the best end. All is done
+    in float64. A parameter that ends at a bound is named in a warning.
 
     References
     ----------
@@ -99,6 +114,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
     alpha: NonNegative[float] | np.ndarray = 1e-10
     optimizer: Literal["fmin_l_bfgs_b"] | None = "fmin_l_bfgs_b"
     n_restarts_optimizer: NonNegative[int] = 0
+    max_iter: Positive[int] = 1000
+    tol: NonNegative[float] = 2e-9
     normalize_y: bool = False
     random_state: RandomState = None
 
@@ -121,32 +138,40 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
         X, y, _ = self._read(X, y, None, "numbers")
         noise = _noise(self.alpha, len(X))
         rows, Y = X.astype(np.float64), y.astype(np.float64)
-        self.y_train_mean_, self.y_train_std_ = _moments(Y, self.normalize_y)
-        Y = (Y - self.y_train_mean_) / self.y_train_std_
+        mean, scale = _moments(Y, self.normalize_y)
+        Y = (Y - mean) / scale
         targets = Y.reshape(len(X), -1)
-        kernel = _default() if self.kernel is None else as_kernel(self.kernel, rows)
-        if self.optimizer is not None and len(kernel.theta):
-            kernel = maximise_evidence(
-                kernel,
-                rows,
-                noise,
-                targets,
-                n_restarts=self.n_restarts_optimizer,
-                rng=generator(self.random_state),
-            )
-        K = gram(kernel, rows, copies=4)
-        self.L_, weights, self.log_marginal_likelihood_value_, self.jitter_ = condition(
-            K, noise, targets
+
+        def attributes(kernel: Kernel) -> dict[str, Any]:
+            factor, weights, value, jitter = condition(kernel, rows, noise, targets)
+            return {
+                "kernel_": kernel,
+                "L_": factor,
+                "alpha_": weights.reshape(y.shape),
+                "log_marginal_likelihood_value_": value,
+                "jitter_": jitter,
+                "X_train_": X,
+                "y_train_": Y,
+                "y_train_mean_": mean,
+                "y_train_std_": scale,
+            }
+
+        found = maximise_evidence(
+            self,
+            default_kernel() if self.kernel is None else as_kernel(self.kernel, rows),
+            lambda kernel: evidence(kernel, rows, noise, targets),
+            rows=ArrayRows(X, y, None),
+            attributes=attributes,
         )
+        for name, value in found.items():
+            setattr(self, name, value)
         if self.jitter_:
             warnings.warn(
                 f"added {self.jitter_:.1e} to the diagonal of the kernel matrix so that it could "
                 "be factorised; give a larger alpha, or add White to the kernel",
                 linalg.LinAlgWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        self.alpha_, self.kernel_ = weights.reshape(y.shape), kernel
-        self.X_train_, self.y_train_ = X, Y
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -176,15 +201,26 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
         predicted = (times(self.kernel_, X, train, self.alpha_) * scale + mean).astype(dtype)
         if not (return_std or return_cov):
             return predicted
-        V = linalg.solve_triangular(
-            self.L_, self.kernel_._gram(train, X), lower=True, check_finite=False
-        )
         if return_cov:
+            m, n = len(X), len(train)
+            require_memory((2 * m, m + n), "the covariance with its workspace", "use fewer rows")
+            V = self._whitened(train, X)
             covariance = np.array(self.kernel_._gram(X, None)) - V.T @ V
             return predicted, _per_target(covariance, scale**2).astype(dtype)
-        variance = self.kernel_._diag(X) - np.einsum("ij,ij->j", V, V)
+        step = max(1, BLOCK // len(train))
+        explained = [
+            np.square(self._whitened(train, X[i : i + step])).sum(axis=0)
+            for i in range(0, len(X), step)
+        ]
+        variance = self.kernel_._diag(X) - np.concatenate(explained)
         std = np.sqrt(np.maximum(variance, 0))  # rounding may leave it below zero
         return predicted, _per_target(std, scale).astype(dtype)
+
+    def _whitened(self, train: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """V = L⁻¹ K(train, X), so that VᵀV is what the training data explain of K(X, X)."""
+        return linalg.solve_triangular(
+            self.L_, self.kernel_._gram(train, X), lower=True, check_finite=False
+        )
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw functions from the posterior and give their values at the rows.
@@ -232,10 +268,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMethod):
         X, Y = self.X_train_.astype(np.float64), self.y_train_.reshape(len(self.X_train_), -1)
         value, gradient = evidence(kernel, X, _noise(self.alpha, len(X)), Y)
         return (value, gradient) if eval_gradient else value
-
-
-def _default() -> Kernel:
-    return Constant(1.0, "fixed") * RBF(1.0, "fixed")
 
 
 def _moments(Y: np.ndarray, normalize: bool) -> tuple[Any, Any]:

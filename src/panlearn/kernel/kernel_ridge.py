@@ -10,8 +10,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import NonNegative, Positive
-from panlearn.kernel._base import KernelLike, KernelMethod, choose_kernel, gram
+from panlearn.kernel._base import KernelLike, KernelMethod
 from panlearn.kernel._solve import solve_psd
+from panlearn.kernel._tiles import gram
 
 
 @dataclass(eq=False, repr=False)
@@ -102,9 +103,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
         X, y, weight = self._read(X, y, sample_weight, "numbers")
         Y = y.astype(np.float64).reshape(len(X), -1)
         alpha = _penalties(self.alpha, Y.shape[1])
-        self.kernel_ = choose_kernel(
-            self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
+        self.kernel_ = self._choose_kernel(X)
         K = gram(self.kernel_, X)
         if weight is not None:
             root = np.sqrt(weight.astype(np.float64))[:, None]

@@ -113,8 +113,8 @@ class Polynomial(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return (self.gamma * np.einsum("ij,ij->i", X, X) + self.coef0) ** self.degree
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        inner = self.gamma * (X @ X.T)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        inner = self.gamma * (X @ (X if Z is None else Z).T)
         slope = self.degree * (inner + self.coef0) ** (self.degree - 1)
         own = {"gamma": slope * inner, "coef0": slope * self.coef0}
         free = self._free()
@@ -140,21 +140,22 @@ class _Stationary(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X))
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        A, _ = self._rescaled(X, None)
-        r2 = _squared_distances(A, A, itself=True)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        A, B = self._rescaled(X, Z)
+        r2 = _squared_distances(A, B, itself=Z is None)
         K = self._profile(r2)
         free, several = bool(self._free()), isinstance(self.length_scale, tuple)
 
         def pull(W: np.ndarray) -> np.ndarray:
-            # ∂k/∂log ℓ_k = s(r) u_k with u_k = (a_k − b_k)², and for a symmetric M
-            # Σ_ij M_ij u_k = 2 Σ_i (M1)_i a_ik² − 2 aᵀMa
+            # ∂k/∂log ℓ_k = s(r) (a_k − b_k)², and
+            # Σ_ij M_ij (a_ik − b_jk)² = Σ_i (M1)_i a_ik² + Σ_j (Mᵀ1)_j b_jk² − 2 Σ_i a_ik (Mb)_ik
             if not free:
                 return np.empty(0)
             M = W * self._slope(r2, K)
             if not several:
                 return np.array([np.vdot(M, r2)])
-            return 2 * (M.sum(axis=1) @ A**2 - np.einsum("ik,ik->k", A, M @ A))
+            own = M.sum(axis=1) @ A**2 + M.sum(axis=0) @ B**2
+            return own - 2 * np.einsum("ik,ik->k", A, M @ B)
 
         return K, pull
 
@@ -237,15 +238,16 @@ class Laplacian(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X))
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        A = X / _scales(self.length_scale, X.shape[1])
-        K = self._gram(X, None)
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        scale = _scales(self.length_scale, X.shape[1])
+        A, C = X / scale, (X if Z is None else Z) / scale
+        K = self._gram(X, Z)
         several, free = isinstance(self.length_scale, tuple), bool(self._free())
 
         def pull(W: np.ndarray) -> np.ndarray:
-            groups = [A[:, [k]] for k in range(A.shape[1])] if several else [A]
+            groups = [[k] for k in range(A.shape[1])] if several else [range(A.shape[1])]
             M = W * K
-            distances = [cdist(B, B, "cityblock") for B in groups] if free else []
+            distances = (cdist(A[:, g], C[:, g], "cityblock") for g in groups if free)
             return np.array([np.vdot(M, distance) for distance in distances])
 
         return K, pull
@@ -278,20 +280,24 @@ class Periodic(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X))
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
         # about a centre: the derivative in the period multiplies by angles
-        angle, A = self._angles(X - X.mean(axis=0))
-        lag = np.minimum(A @ A.T - X.shape[1], 0) / self.length_scale**2
+        centre = X.mean(axis=0)
+        angle, A = self._angles(X - centre)
+        other, B = (angle, A) if Z is None else self._angles(Z - centre)
+        lag = np.minimum(A @ B.T - X.shape[1], 0) / self.length_scale**2
         K = np.exp(lag)
         d, free = X.shape[1], self._free()
 
         def pull(W: np.ndarray) -> np.ndarray:
+            # Σ_ij M_ij sin(a_i − b_j) (a_i − b_j), the sine of a difference multiplied out
             M = W * K
-            MA = M @ A
-            turn = A[:, d:] * MA[:, :d] - A[:, :d] * MA[:, d:]
+            MB, MA = M @ B, M.T @ A
+            turn = np.vdot(angle, A[:, d:] * MB[:, :d] - A[:, :d] * MB[:, d:])
+            turn += np.vdot(other, B[:, d:] * MA[:, :d] - B[:, :d] * MA[:, d:])
             own = {
                 "length_scale": -2 * np.vdot(M, lag),
-                "periodicity": 2 * np.vdot(angle, turn) / self.length_scale**2,
+                "periodicity": turn / self.length_scale**2,
             }
             return np.array([own[name] for name in free])
 
@@ -358,9 +364,9 @@ class White(Kernel):
     def _diag(self, X: np.ndarray) -> np.ndarray:
         return np.full(len(X), self.noise_level)
 
-    def _pullback(self, X: np.ndarray) -> tuple[np.ndarray, Pull]:
-        free, level = bool(self._free()), self.noise_level
-        return self._gram(X, None), lambda W: np.array([level * np.trace(W)] if free else [])
+    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
+        free, level = bool(self._free()), self.noise_level if Z is None else 0.0
+        return self._gram(X, Z), lambda W: np.array([level * np.trace(W)] if free else [])
 
 
 def _scales(length_scale: Any, n_features: int) -> np.ndarray:

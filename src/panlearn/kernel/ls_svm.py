@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Positive
-from panlearn.kernel._base import KernelLike, KernelMethod, choose_kernel
+from panlearn.kernel._base import KernelLike, KernelMethod
 from panlearn.kernel._bordered import Solver, solve_bordered
 from panlearn.kernel._labels import KernelClassifier, encode, present, signs
 
@@ -123,14 +123,7 @@ class LSSVC(KernelClassifier):
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
         self.classes_, codes = encode(y)
-        self.kernel_ = choose_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            weight=weight,
-        )
+        self.kernel_ = self._choose_kernel(X, weight)
         options: Any = dict(solver=self.solver, tol=self.tol, max_iter=self.max_iter)
         k, ridge = len(self.classes_), 1 / (self.C * weight)
         if k == 2 or self.multi_class == "ovr":
@@ -267,14 +260,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
             The model itself.
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "numbers"))
-        self.kernel_ = choose_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            weight=weight,
-        )
+        self.kernel_ = self._choose_kernel(X, weight)
         Y = y.astype(np.float64).reshape(len(X), -1)
         scale = np.abs(Y).max(axis=0)  # so that neither tiny nor huge targets leave the floats
         scale[scale == 0] = 1

@@ -5,6 +5,17 @@ maximises the expected log-likelihood among the covariances of its form whose ei
 least a floor. That is a clip of the eigenvalues of the free solution, and because it is the exact
 maximum under the constraint, EM with the floor never lowers the likelihood; adding the floor to the
 diagonal would.
+
+For any model with k Gaussians, a mixture or the emissions of a hidden Markov model::
+
+    kind = KINDS["full"]                                 # or "tied", "diag", "spherical"
+    scatter[j] = kind.scatter(X - means[j], weight)      # a plain sum over rows: merge by +
+    covariances = kind.maximise(scatter, count, floor)   # scatters about the new means
+    roots, log_det = kind.whitening(covariances, k, d)
+    log_density[j] = log_det[j] - 0.5 * (kind.white(X - means[j], roots[j]) ** 2).sum(axis=1)
+                     - 0.5 * d * log(2 pi)
+
+`matrices` gives the covariances as k matrices, `part` as much of a matrix as the scatter keeps.
 """
 
 from __future__ import annotations
@@ -13,8 +24,6 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy import linalg
-
-Whitening = tuple[list[np.ndarray], np.ndarray]
 
 
 class Covariance(ABC):

@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 
 from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import Covariance
+from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
 LOG_2PI = float(np.log(2 * np.pi))
@@ -41,8 +42,14 @@ class Expected(Sums):
     scatter: np.ndarray
 
 
-def expect(at: Mixture, X: Any, labels: Any = None, weight: Any = None) -> Expected:
-    """Sum what the rows of a block are expected to add to each component."""
+def expect(
+    at: Mixture, X: Any, labels: Any = None, weight: Any = None, *, hard: bool = False
+) -> Expected:
+    """Sum what the rows of a block are expected to add to each component.
+
+    With hard assignment a row adds to its most probable component alone, and the likelihood is that
+    of rows and components together: the sum over components becomes their maximum.
+    """
     k, d = at.means.shape
     count, shift = np.zeros(k), np.zeros((k, d))
     scatter, total, log_likelihood = np.zeros((k, *at.kind.part(np.zeros((d, d))).shape)), 0.0, 0.0
@@ -53,7 +60,7 @@ def expect(at: Mixture, X: Any, labels: Any = None, weight: Any = None) -> Expec
             known = labels[part] >= 0
             other = np.arange(k)[:, None] != labels[part]
             log_joint[known & other] = -np.inf
-        log_density, responsibilities = _normalised(log_joint)
+        log_density, responsibilities = _largest(log_joint) if hard else _normalised(log_joint)
         log_likelihood += float(w @ log_density)
         total += float(w.sum())
         for j in range(k):
@@ -74,6 +81,14 @@ def maximise(at: Mixture, seen: Expected, floor: float) -> Mixture:
     count = seen.count.reshape(-1, *[1] * (about.ndim - 1))
     covariances = at.kind.maximise(seen.scatter - count * about, seen.count, floor)
     return Mixture(at.kind, seen.count / seen.count.sum(), at.means + step, covariances)
+
+
+def summary_of(at: Mixture) -> Expected:
+    """The sums of weight 1 that have these parameters as their maximum."""
+    k, d = at.means.shape
+    matrices = at.kind.matrices(at.covariances, k, d)
+    scatter = np.stack([w * at.kind.part(m) for w, m in zip(at.weights, matrices, strict=True)])
+    return Expected(1.0, 0.0, at.weights, np.zeros((k, d)), scatter)
 
 
 def log_densities(at: Mixture, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -112,6 +127,15 @@ def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return top + np.log(total), log_joint
 
 
+def _largest(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest of each column, and where it is as probabilities 0 and 1."""
+    best = log_joint.argmax(axis=0)
+    columns = np.arange(len(best))
+    one_hot = np.zeros_like(log_joint)
+    one_hot[best, columns] = 1.0
+    return log_joint[best, columns], one_hot
+
+
 def _groups(at: Mixture, X: Any) -> Any:
     """Cut rows into chunks of one pattern of missing entries: (indices, chunk)."""
     k, d = at.means.shape
@@ -122,19 +146,13 @@ def _groups(at: Mixture, X: Any) -> Any:
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
         rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
-        index = np.arange(start, start + len(rows))
-        if not np.isnan(np.vdot(rows, rows)):
-            yield index, _Complete(at, rows, roots, constant)
-            continue
-        holes = np.isnan(rows)
-        patterns, code = np.unique(holes, axis=0, return_inverse=True)
-        matrices = at.kind.matrices(at.covariances, k, d) if matrices is None else matrices
-        for p, pattern in enumerate(patterns):
-            chosen = np.flatnonzero(code.ravel() == p)
-            if pattern.any():
-                yield index[chosen], _Incomplete(at, rows[chosen], ~pattern, matrices)
+        for index, seen in by_pattern(rows):
+            chosen = rows if len(index) == len(rows) else rows[index]
+            if seen.all():
+                yield start + index, _Complete(at, chosen, roots, constant)
             else:
-                yield index[chosen], _Complete(at, rows[chosen], roots, constant)
+                matrices = at.kind.matrices(at.covariances, k, d) if matrices is None else matrices
+                yield start + index, _Incomplete(at, chosen, seen, matrices)
 
 
 class _Complete:

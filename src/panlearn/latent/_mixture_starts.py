@@ -148,7 +148,7 @@ class Steps:
 
 
 def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -> Expected:
-    """Give components without rows the weight of one row: the one with the lowest density."""
+    """Give components without rows one row of the sample each: those with the lowest density."""
     warnings.warn(
         f"component {', '.join(map(str, dead))} of the mixture lost all its rows and starts again "
         "from the rows with the lowest density; fewer components may be enough",
@@ -161,19 +161,27 @@ def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -
     for j, i in zip(dead, lowest, strict=False):
         row = np.where(np.isnan(sample.rows[i]), sample.mean, sample.rows[i])
         step = row - at.means[j]
-        count[j] = sample.weight_of[i]
+        count[j] = sample.weight_of[i] * (seen.weight / sample.weight)
         shift[j] = count[j] * step
         scatter[j] = count[j] * at.kind.part(spread + np.outer(step, step))
     return Expected(seen.weight, seen.log_likelihood, count, shift, scatter)
 
 
-def require_values(sample: RowSample) -> None:
-    """Refuse columns without a number, and numbers without bounds."""
+def require_values(sample: RowSample, every_column: bool = True) -> None:
+    """Refuse numbers without bounds, and columns (or else all of them) without a number."""
     if np.isinf(sample.rows).any():
         raise ValueError("Input X contains infinity or a value too large for its dtype")
-    empty = np.flatnonzero(np.isnan(sample.rows).all(axis=0))
-    if empty.size:
+    missing = np.isnan(sample.rows).all(axis=0)
+    empty = np.flatnonzero(missing)
+    if missing.any() if every_column else missing.all():
         raise ValueError(
             f"column {', '.join(map(str, empty))} of X is NaN in every row; drop it, or learn from "
             "rows that have it"
         )
+
+
+def density_quantiles(at: Mixture, sample: RowSample) -> np.ndarray:
+    """Of the log density of the rows in a sample."""
+    density = log_densities(at, sample.rows)[0]
+    levels = np.linspace(0, 1, 1001)
+    return np.quantile(density, levels, weights=sample.weight_of, method="inverted_cdf")

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import map_reduce
+from panlearn.core.map_reduce import map_reduce, n_threads, one_blas_thread
 from panlearn.core.parameters import Bounds
-from panlearn.core.sources import Rows
+from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Statistic
 
 Starts = Annotated[int, Bounds(0, 1000, closed_high=True)]
@@ -170,22 +172,30 @@ def _squared_distances(X: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 def best_of(
     estimator: Any,
+    rows: Rows,
     starts: Iterable[Start],
     run: Callable[[Any, Start], Result],
     value: Callable[[Result], float],
 ) -> Result:
     """Run from each start; the estimator gets the record of the run with the highest value.
 
-    Callbacks follow a single run; of several they would not know which they see.
+    Of rows that fill many blocks each run keeps all threads busy; runs over a single block go side
+    by side. Callbacks follow a single run; of several they would not know which they see.
     """
     starts = list(starts)
     if len(starts) == 1:
         return run(estimator, starts[0])
-    results = []
-    for start in starts:
+
+    def one(start: Start) -> tuple[Result, Any]:
         twin = copy.copy(estimator)
         twin.set_callbacks()
-        results.append((run(twin, start), twin))
+        return run(twin, start), twin
+
+    if isinstance(rows, ArrayRows) and len(list(islice(rows, 2))) < 2:
+        with ThreadPoolExecutor(n_threads()) as pool, one_blas_thread():
+            results = list(pool.map(one, starts))
+    else:
+        results = [one(start) for start in starts]
     best, twin = max(results, key=lambda pair: value(pair[0]))
     for name in ("n_iter_", "converged_", "history_"):
         setattr(estimator, name, getattr(twin, name))

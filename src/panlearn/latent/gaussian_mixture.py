@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -11,19 +11,21 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
-from panlearn.core.sources import ArrayRows, as_batches
+from panlearn.core.sources import ArrayRows, Rows, as_batches
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._covariances import KINDS
-from panlearn.latent._gaussians import Mixture, expect, fill, log_densities
-from panlearn.latent._mixture_starts import Steps, require_values, starts
-from panlearn.latent._starts import Starts, best_of, sample_rows
+from panlearn.latent._gaussians import Expected, Mixture, expect, fill, log_densities, summary_of
+from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._mixture_starts import Steps, density_quantiles, require_values, starts
+from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
 
 
 @dataclass(eq=False, repr=False)
-class GaussianMixture(DensityMixin, Iterative, Estimator):
+class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
     r"""A density that is a weighted sum of Gaussians, learned by EM.
 
     .. math::
@@ -54,8 +56,13 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         The first means, of shape (n_components, n_features).
     precisions_init : array-like or None, default=None
         The inverses of the first covariances, in the shape of `covariances_`.
+    assignment : {"soft", "hard"}, default="soft"
+        Whether a row belongs to all components by their probabilities, or to the most probable
+        one, which maximises the likelihood of rows and components together.
     use_labels : bool, default=False
         Whether y holds the component of some rows, and -1 for those where it is not known.
+    learning_decay : float in (0.5, 1], default=0.7
+        How fast the steps of `partial_fit` shrink: step t has the share :math:`(t + 2)^{-a}`.
     random_state : int, Generator, RandomState or None, default=None
         Seeds the starts.
 
@@ -74,11 +81,12 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
     density_quantiles_ : ndarray of shape (1001,)
         Quantiles of the log density of the training rows, for `predict_anomaly`.
     n_iter_ : int
-        Iterations of the start that won.
+        Iterations of the start that won, and the steps of `partial_fit` since.
     converged_ : bool
-        Whether it converged.
+        Whether `fit` converged; False after `partial_fit`.
     history_ : dict
-        ``log_likelihood`` (mean of a row) before, and ``change`` of, each iteration.
+        ``log_likelihood`` (mean of a row) before, and ``change`` of, each iteration. With hard
+        assignment the likelihood is that of rows and components.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -92,7 +100,12 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
     falls; adding r to the diagonal, as is common, may lower it. A component that no row belongs to
     any more is warned of and put on the row with the lowest density, after which the likelihood may
     fall once. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash
-    of their values, so that the order and the source of the rows change nothing.
+    of their values, so that the order and the source of the rows change nothing; starts over few
+    rows run side by side.
+
+    `partial_fit` is stepwise EM: the expected sums that the parameters stand for are mixed with
+    those of the new rows, and maximised. The first call starts from its own rows; after `fit` the
+    iterations count as steps.
 
     References
     ----------
@@ -101,6 +114,11 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
 
     Z. Ghahramani and M. I. Jordan (1994). Supervised learning from incomplete data via an EM
     approach. NeurIPS 6.
+
+    O. Cappé and E. Moulines (2009). On-line expectation-maximization algorithm for latent data
+    models. JRSS B 71(3). doi:10.1111/j.1467-9868.2009.00698.x
+
+    P. Liang and D. Klein (2009). Online EM for unsupervised models. NAACL.
 
     Examples
     --------
@@ -122,7 +140,9 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
     weights_init: np.ndarray | None = None
     means_init: np.ndarray | None = None
     precisions_init: np.ndarray | None = None
+    assignment: Literal["soft", "hard"] = "soft"
     use_labels: bool = False
+    learning_decay: Annotated[float, Bounds(0.5, 1, closed_high=True)] = 0.7
     random_state: RandomState = None
 
     @fitting
@@ -144,24 +164,9 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         GaussianMixture
             The model itself.
         """
-        if self.use_labels and y is None and as_batches(X) is None:
-            raise ValueError("use_labels=True requires y to be passed, but y is None")
-        rows = read_rows(
-            self,
-            X,
-            y if self.use_labels else None,
-            sample_weight,
-            targets="labels" if self.use_labels else "none",
-            repeatable=True,
-            allow_nan=True,
-        )
-        k, rng = self.n_components, generator(self.random_state)
-        if isinstance(rows, ArrayRows) and rows.X.shape[0] < k:
-            raise ValueError(
-                f"n_samples={rows.X.shape[0]} should be >= n_components={k}; ask for fewer"
-            )
-        sample = sample_rows(rows, rng, size=max(10_000, 100 * k), require_finite=False)
-        require_values(sample)
+        rows = self._read(X, y, sample_weight)
+        rng = generator(self.random_state)
+        sample = self._sample(rows, rng)
 
         def run(estimator: Any, start: Mixture) -> Mixture:
             steps = Steps(start, sample, self.reg_covar)
@@ -169,7 +174,7 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
                 estimator,
                 rows,
                 start,
-                expect=expect,
+                expect=self._expect,
                 maximise=steps.maximise,
                 max_iter=self.max_iter,
                 tol=self.tol,
@@ -179,20 +184,79 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         def likelihood(found: Mixture) -> float:
             return float(sample.weight_of @ log_densities(found, sample.rows)[0])
 
-        found = best_of(self, starts(self, rows, sample, rng), run, likelihood)
-        for name, value in self._attributes(found, rows.dtype).items():
+        found = best_of(self, rows, starts(self, rows, sample, rng), run, likelihood)
+        self._learn(found, rows.dtype)
+        self.lower_bound_ = self.history_["log_likelihood"][-1]
+        self.density_quantiles_ = density_quantiles(found, sample)
+        return self
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take a step of stepwise EM towards new rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; the first rows must be at least `n_components`.
+
+        Returns
+        -------
+        GaussianMixture
+            The model itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        rows = self._read(X, y, sample_weight, first)
+        rng = generator(self.random_state)
+        sample = self._sample(rows, rng, first)
+        at = starts(self, rows, sample, rng)[0] if first else self._mixture()
+        share = 1.0 if first else (self.n_iter_ + 2) ** -self.learning_decay
+        seen = map_reduce(lambda X, y, w: self._expect(at, X, y, w), rows)
+        mixed = summary_of(at) * (1 - share) + seen * (share / seen.weight)
+        found = Steps(at, sample, self.reg_covar).maximise(mixed)
+        self._learn(found, rows.dtype)
+        new = density_quantiles(found, sample)
+        old = getattr(self, "density_quantiles_", new)
+        self.density_quantiles_ = old + share * (new - old)
+        value = seen.log_likelihood / seen.weight
+        change = abs(value - getattr(self, "lower_bound_", -np.inf))
+        self.lower_bound_, self.converged_ = value, False
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        past, now = getattr(self, "history_", {}), {"log_likelihood": value, "change": change}
+        self.history_ = {name: [*past.get(name, []), v] for name, v in now.items()}
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Rows:
+        if self.use_labels and y is None and as_batches(X) is None:
+            raise ValueError("use_labels=True requires y to be passed, but y is None")
+        rows = read_rows(
+            self,
+            X,
+            y if self.use_labels else None,
+            sample_weight,
+            targets="labels" if self.use_labels else "none",
+            reset=reset,
+            repeatable=True,
+            allow_nan=True,
+        )
+        if reset and isinstance(rows, ArrayRows) and (n := rows.X.shape[0]) < self.n_components:
+            raise ValueError(f"n_samples={n} should be >= n_components; ask for fewer components")
+        return rows
+
+    def _sample(self, rows: Rows, rng: np.random.Generator, whole: bool = True) -> RowSample:
+        size = max(10_000, 100 * self.n_components)
+        sample = sample_rows(rows, rng, size=size, require_finite=False)
+        require_values(sample, whole)
+        return sample
+
+    def _expect(self, at: Mixture, X: Any, y: Any, weight: Any) -> Expected:
+        return expect(at, X, y, weight, hard=self.assignment == "hard")
+
+    def _learn(self, found: Mixture, dtype: np.dtype) -> None:
+        for name, value in self._attributes(found, dtype).items():
             setattr(self, name, value)
         if not all(np.isfinite(v).all() for v in (self.means_, self.covariances_)):
-            raise ValueError(f"the covariances are beyond {rows.dtype}; rescale the columns of X")
-        self.precisions_ = found.kind.inverse(found.covariances).astype(rows.dtype, copy=False)
-        self.lower_bound_ = self.history_["log_likelihood"][-1]
-        self.density_quantiles_ = np.quantile(
-            log_densities(found, sample.rows)[0],
-            np.linspace(0, 1, 1001),
-            weights=sample.weight_of,
-            method="inverted_cdf",
-        )
-        return self
+            raise ValueError(f"the covariances are beyond {dtype}; rescale the columns of X")
+        self.precisions_ = found.kind.inverse(found.covariances).astype(dtype, copy=False)
 
     def _attributes(self, at: Mixture, dtype: np.dtype) -> dict[str, Any]:
         with np.errstate(over="ignore"):
@@ -216,24 +280,6 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         """
         X = self._check(X)
         return log_densities(self._mixture(), X)[0].astype(X.dtype, copy=False)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Give the mean log density of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; NaN is missing.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities of the components of each row.
@@ -326,35 +372,6 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         noise = rng.standard_normal((n_samples, d))
         X = at.means[y] + np.einsum("nij,nj->ni", roots[y], noise)
         return X.astype(self.means_.dtype, copy=False), y
-
-    def bic(self, X: Any) -> float:
-        """Give the Bayesian information criterion on rows; lower is better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; NaN is missing.
-
-        Returns
-        -------
-        float
-        """
-        density = self.score_samples(X).astype(float)
-        return float(-2 * density.sum() + self._n_parameters() * np.log(len(density)))
-
-    def aic(self, X: Any) -> float:
-        """Give Akaike's information criterion on rows; lower is better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; NaN is missing.
-
-        Returns
-        -------
-        float
-        """
-        return float(-2 * self.score_samples(X).astype(float).sum() + 2 * self._n_parameters())
 
     def _n_parameters(self) -> int:
         k, d = self.means_.shape

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -21,8 +22,8 @@ from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import FLOATS, read_rows
-from panlearn.latent._lloyd import Assigned, Farthest, assign
-from panlearn.latent._starts import RowSample, Starts, best_of, k_means_plus_plus, sample_rows
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
+from panlearn.latent._starts import Starts, best_of, k_means_plus_plus, sample_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -74,10 +75,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     -----
     Lloyd's iterations: each row goes to its nearest centre, found through one matrix product a
     chunk of rows, and each centre to the mean of its rows; :math:`O(n k d)` an iteration, one walk
-    over the rows wherever they are. A centre without rows moves to the row farthest from its own
-    centre. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash of
-    their values, so that the order and the source of the rows change nothing; k-means++ takes the
-    best of a few candidates a step. The answer is the same for any number of threads.
+    over the rows wherever they are. Rows in memory keep a bound on the distance from all other
+    centres, and those that it settles cost :math:`O(d)`, which late iterations live on. A centre
+    without rows moves to the row farthest from its own centre. Starts are drawn from at most
+    ``max(10000, 100 k)`` distinct rows, chosen by a hash of their values, so that the order and the
+    source of the rows change nothing; k-means++ takes the best of a few candidates a step, and
+    starts over few rows run side by side. The answer is the same for any number of threads.
 
     `partial_fit` moves each centre towards the mean of its new rows by their share in the weight it
     has seen; the first call starts from its own rows.
@@ -86,6 +89,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     ----------
     S. P. Lloyd (1982). Least squares quantization in PCM. IEEE Transactions on Information Theory
     28(2). doi:10.1109/TIT.1982.1056489
+
+    G. Hamerly (2010). Making k-means even faster. SDM. doi:10.1137/1.9781611972801.12
 
     D. Arthur and S. Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA.
 
@@ -126,14 +131,26 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             The model itself.
         """
         rows = read_rows(self, X, None, sample_weight, repeatable=True)
-        sample, starts = self._starts(rows)
-        origin, spread = sample.mean, float(sample.variance.mean())
+        starts = self._starts(rows)
+        origin = starts[0].mean(axis=0)
+        spread = map_reduce(lambda X, y, w: Spread.of(X, w, origin), rows).variance
+        scale = spread if spread > 0 else 1.0
 
-        def run(estimator: Any, start: np.ndarray) -> tuple[np.ndarray, Assigned]:
-            return _lloyd(estimator, rows, start, origin, spread)
+        def run(estimator: Any, start: np.ndarray) -> _Clusters:
+            return _lloyd(estimator, rows, start, origin, scale)
 
-        centres, final = best_of(self, starts, run, lambda result: -result[1].inertia)
-        return self._learned(rows, centres, final.count, final.inertia, origin)
+        found = best_of(self, rows, starts, run, lambda result: -result.rows.inertia)
+        if (few := np.count_nonzero(found.rows.count)) < self.n_clusters:
+            warnings.warn(
+                f"{few} clusters have rows, fewer than n_clusters={self.n_clusters}: X may have "
+                f"{few} distinct rows; some centres are the same",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._learned(rows, found.centres, found.rows)
+        if found.labels is not None:
+            self.labels_ = found.labels
+        return self
 
     @fitting
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -152,7 +169,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, None, sample_weight, reset=first, repeatable=first)
         if first:
-            centres, seen = self._starts(rows)[1][0], np.zeros(self.n_clusters)
+            centres, seen = self._starts(rows)[0], np.zeros(self.n_clusters)
         else:
             centres, seen = self.cluster_centers_.astype(float), self.cluster_weights_
         origin = centres.mean(axis=0)
@@ -162,24 +179,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         centres = centres + pull / np.where(total > 0, total, 1)[:, None]
         self.n_iter_, self.converged_ = 1, True
         self.history_: dict[str, list[float]] = {}
-        return self._learned(rows, centres, total, new.inertia, origin)
+        self._learned(rows, centres, dataclasses.replace(new, count=total))
+        if isinstance(rows, ArrayRows):
+            self.labels_ = assign(rows.X, None, self.cluster_centers_.astype(float), origin)[0]
+        elif hasattr(self, "labels_"):
+            del self.labels_
+        return self
 
-    def _starts(self, rows: Rows) -> tuple[RowSample, list[np.ndarray]]:
-        """A sample of the rows, and the centres of each start."""
+    def _starts(self, rows: Rows) -> list[np.ndarray]:
+        """The centres of each start."""
         k, rng = self.n_clusters, generator(self.random_state)
         if isinstance(rows, ArrayRows) and rows.X.shape[0] < k:
             raise ValueError(
                 f"n_samples={rows.X.shape[0]} should be >= n_clusters={k}; ask for fewer clusters"
-            )
-        if isinstance(rows, ArrayRows):
-            rows.reject_non_finite()
-        sample = sample_rows(rows, rng, size=max(10_000, 100 * k))
-        if len(sample.key) < k:
-            warnings.warn(
-                f"X has {len(sample.key)} distinct rows, fewer than n_clusters={k}; some centres "
-                "are the same",
-                ConvergenceWarning,
-                stacklevel=4,
             )
         if not isinstance(self.init, str):
             try:
@@ -191,7 +203,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
                     f"init must hold finite centres of shape ({k}, {rows.n_features}); got "
                     f"{init.shape}"
                 )
-            return sample, [init]
+            return [init]
+        if isinstance(rows, ArrayRows):
+            rows.reject_non_finite()
+        sample = sample_rows(rows, rng, size=max(10_000, 100 * k))
         n_init = self.n_init
         if n_init == "auto":
             n_init = 10 if self.init == "random" else 1
@@ -200,19 +215,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(np.vdot(points, points)):
                 raise ValueError("the squares of X overflow: rescale its columns")
-        return sample, [sample.rows[_choose(points, weight, k, rng, trials)] for _ in range(n_init)]
+        return [sample.rows[_choose(points, weight, k, rng, trials)] for _ in range(n_init)]
 
-    def _learned(
-        self, rows: Rows, centres: np.ndarray, count: np.ndarray, inertia: float, origin: np.ndarray
-    ) -> Self:
+    def _learned(self, rows: Rows, centres: np.ndarray, seen: Assigned) -> None:
         self.cluster_centers_ = centres.astype(rows.dtype, copy=False)
-        self.cluster_weights_ = count
-        self.inertia_ = float(inertia)
-        if isinstance(rows, ArrayRows):
-            self.labels_ = assign(rows.X, None, self.cluster_centers_.astype(float), origin)[0]
-        elif hasattr(self, "labels_"):
-            del self.labels_
-        return self
+        self.cluster_weights_ = seen.count
+        self.inertia_ = float(seen.inertia)
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the nearest centre of each row.
@@ -298,29 +306,56 @@ def _choose(
     return rng.choice(n, size=k, replace=False, p=weight / weight.sum())
 
 
+class _Clusters(NamedTuple):
+    """Centres, what is assigned to them, and the cluster of each row if the rows are at hand."""
+
+    centres: np.ndarray
+    rows: Assigned
+    labels: np.ndarray | None
+
+
 def _lloyd(
-    estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray, spread: float
-) -> tuple[np.ndarray, Assigned]:
-    """Alternate assignment and means; returns the centres and what is assigned to them."""
+    estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray, scale: float
+) -> _Clusters:
+    """Alternate assignment and means."""
+    memory, given = None, rows
+    if isinstance(rows, ArrayRows):  # each block brings what its rows remember in the place of y
+        memory = np.zeros(rows.X.shape[0], Memory)
+        rows = ArrayRows(rows.X, memory, rows.weight)
+    drift = np.zeros(len(centres))
 
-    def assigned(at: np.ndarray) -> Assigned:
-        return map_reduce(lambda X, y, weight: Assigned.of(X, weight, at, origin), rows)
+    def assigned() -> Assigned:
+        at, moves = centres, drift
+        return map_reduce(lambda X, y, w: Assigned.of(X, w, at, origin, y, moves), rows)
 
-    with Iterations(estimator, max_iter=estimator.max_iter, tol=estimator.tol, rows=rows) as loop:
+    with Iterations(estimator, max_iter=estimator.max_iter, tol=estimator.tol, rows=given) as loop:
         for _ in loop:
-            now = assigned(centres)
+            now = assigned()
             count = now.count[:, None]
             means = np.where(count > 0, now.total / np.where(count > 0, count, 1) + origin, centres)
             if (empty := np.flatnonzero(now.count == 0)).size:
                 means = _reseeded(rows, means, empty, centres, origin)
-            moved = float(((means - centres) ** 2).sum())
-            centres = means
+            squares = ((means - centres) ** 2).sum(axis=1)
+            centres, drift = means, _drift(np.sqrt(squares))
             loop.record(
                 inertia=now.inertia,
-                change=moved / spread if spread > 0 else moved,
+                change=float(squares.sum()) / scale,
                 attributes=functools.partial(dict, cluster_centers_=centres),
             )
-    return centres, assigned(centres)
+    # what predict sees are the centres in the floats of X
+    rounded = centres.astype(rows.dtype).astype(float)
+    drift = drift + np.sqrt(((rounded - centres) ** 2).sum(axis=1)).max()
+    centres = rounded
+    final = assigned()
+    return _Clusters(centres, final, None if memory is None else memory["label"].copy())
+
+
+def _drift(moves: np.ndarray) -> np.ndarray:
+    """The longest move of the other centres, for each."""
+    first = int(moves.argmax())
+    out = np.full(len(moves), moves[first])
+    out[first] = np.delete(moves, first).max(initial=0.0)
+    return out
 
 
 def _reseeded(

@@ -18,13 +18,20 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
 from panlearn.core.validation import FLOATS, read_rows
-from panlearn.latent._spectrum import Spectrum, from_moments, from_rows, randomised
+from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._spectrum import (
+    Spectrum,
+    from_moments,
+    from_rows,
+    most_probable_rank,
+    randomised,
+)
 
 Solver = Literal["covariance_eigh", "full", "randomized"]
 
 
 @dataclass(eq=False, repr=False)
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     r"""The orthogonal directions in which the rows vary most.
 
     .. math::
@@ -33,9 +40,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    n_components : int, float in (0, 1) or None, default=None
+    n_components : int, float in (0, 1), "mle" or None, default=None
         How many directions to keep: so many, or the fewest that explain this share of the
-        variance, or all in which the rows vary.
+        variance, or the most probable number, or all in which the rows vary.
     whiten : bool, default=False
         Whether `transform` divides each score by its standard deviation.
     svd_solver : {"auto", "covariance_eigh", "full", "randomized"}, default="auto"
@@ -88,6 +95,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     K. Pearson (1901). On lines and planes of closest fit to systems of points in space.
     Philosophical Magazine 2(11). doi:10.1080/14786440109462720
 
+    T. P. Minka (2000). Automatic choice of dimensionality for PCA. NeurIPS 13.
+
     N. Halko, P.-G. Martinsson and J. A. Tropp (2011). Finding structure with randomness. SIAM
     Review 53(2). doi:10.1137/090771806
 
@@ -102,7 +111,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     (array([[0.447, 0.894]]), array([1.]), 'full')
     """
 
-    n_components: Positive[int] | Annotated[float, Bounds(0, 1)] | None = None
+    n_components: Positive[int] | Annotated[float, Bounds(0, 1)] | Literal["mle"] | None = None
     _: KW_ONLY
     whiten: bool = False
     svd_solver: Literal["auto", "covariance_eigh", "full", "randomized"] = "auto"
@@ -134,6 +143,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             return self._learn_moments(rows, moments)
         limit = min(rows.X.shape)
         k = self._wanted(limit, "min(n_samples, n_features)")
+        if self.n_components == "mle" and solver == "randomized":
+            raise ValueError("n_components='mle' needs all variances: not svd_solver='randomized'")
         if solver == "full":
             spectrum = from_rows(rows)
         else:
@@ -212,12 +223,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         k = self._wanted(limit, what)
         squares = np.clip(spectrum.squares, 0, None)
         ratio = squares / spectrum.total if spectrum.total > 0 else np.zeros_like(squares)
-        if k is None and self.n_components is not None:
+        if self.n_components == "mle":
+            k = most_probable_rank(squares[:limit] / degrees, n)
+        elif k is None and self.n_components is not None:
             enough = np.searchsorted(np.cumsum(ratio), self.n_components, side="right") + 1
             k = min(int(enough), max(spectrum.rank, 1))
         k = max(spectrum.rank, 1) if k is None else k
         left = min(limit, d) - k
-        noise = max(spectrum.total - squares[:k].sum(), 0.0) / degrees / left if left else 0.0
+        rest = squares[k:] if len(squares) == d else spectrum.total - squares[:k].sum()
+        noise = max(float(np.sum(rest)), 0.0) / degrees / left if left else 0.0
         self.components_ = _with_signs(spectrum.vectors[:k]).astype(dtype, copy=False)
         with np.errstate(over="ignore"):
             self.explained_variance_ = (squares[:k] / degrees).astype(dtype, copy=False)
@@ -290,24 +304,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
         return (-0.5 * (distance + log_det + d * np.log(2 * np.pi))).astype(X.dtype, copy=False)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Give the mean log density of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
-
     def get_covariance(self) -> np.ndarray:
         """Give the covariance of the model, that of the components and of the noise.
 
@@ -329,6 +325,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         ndarray of shape (n_features, n_features)
         """
         return linalg.pinvh(self.get_covariance())
+
+    def _n_parameters(self) -> int:
+        """Mean, noise, variances and a frame of k directions."""
+        d, k = self.n_features_in_, self.n_components_
+        return d + d * k - k * (k - 1) // 2 + (k < d)
 
     def _check(self, X: Any) -> Any:
         self._require_fitted()

@@ -18,6 +18,7 @@ from panlearn.core.validation import read_rows
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import Labels, LogisticProblem
+from panlearn.linear._newton_columns import minimise_by_columns
 from panlearn.linear._quasi_newton import Steps, minimise
 from panlearn.linear._working_sets import minimise_by_working_sets
 
@@ -82,8 +83,9 @@ class LogisticRegression(LinearClassifier, Iterative):
     by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass
     costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. With l1 the quadratic model is
     minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
-    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns that can be active:
-    quick while these are few; where thousands stay, scikit-learn's liblinear is quicker.
+    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns: two classes in memory
+    by coordinate descent and conjugate gradients on all of them, else on the few that can be
+    active, which is slow where thousands stay.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
     weights sum to zero over the classes. Without a penalty, classes that a hyperplane separates
@@ -96,6 +98,9 @@ class LogisticRegression(LinearClassifier, Iterative):
 
     J. D. Lee, Y. Sun and M. A. Saunders (2014). Proximal Newton-type methods for minimizing
     composite functions. SIAM Journal on Optimization 24(3). doi:10.1137/130921428
+
+    G.-X. Yuan, C.-H. Ho and C.-J. Lin (2012). An improved GLMNET for l1-regularized logistic
+    regression. Journal of Machine Learning Research 13.
 
     R. H. Byrd, G. M. Chin, W. Neveitt and J. Nocedal (2011). On the use of stochastic Hessian
     information in optimization methods for machine learning. SIAM Journal on Optimization 21(3).
@@ -155,7 +160,9 @@ class LogisticRegression(LinearClassifier, Iterative):
         loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
         endless = False
         with loop, one_blas_thread():
-            if problem.l1 and not problem.dense:
+            if problem.l1 and not problem.dense and problem.by_columns:
+                x = minimise_by_columns(problem, x, loop, tol=tol)
+            elif problem.l1 and not problem.dense:
                 x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
             else:
                 x, step = minimise(problem, x, curvature, loop)

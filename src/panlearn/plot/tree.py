@@ -20,12 +20,14 @@ class TreeDisplay:
 
     .. math:: x_j \le t \;\text{ goes left, }\; x_j > t \;\text{ goes right}
 
+    A tree of categories has an edge for each that occurs.
+
     A leaf has the colour of its class, paler the more mixed it is, or of its mean, and says how
     many training rows it holds. An edge is as wide as its part of the rows.
 
     Parameters
     ----------
-    model : DecisionTreeClassifier or DecisionTreeRegressor
+    model : DecisionTreeClassifier, DecisionTreeRegressor or ID3Classifier
         A fitted tree.
     feature_names, class_names : sequence of str, optional
         Names in place of those that the model was fitted with.
@@ -91,10 +93,8 @@ class TreeDisplay:
             box = {"boxstyle": "round,pad=0.35", "fc": colours[node], "ec": "0.4", "lw": 0.8}
             ax.text(x, y, self._label(node, places), ha="center", va="center", fontsize=9, bbox=box)
         for node, (x, y) in places.items():
-            for child, answer in (
-                (tree.children_left[node], "yes"),
-                (tree.children_right[node], "no"),
-            ):
+            below = tree.children(node)
+            for child, answer in zip(below, tree.answers(node) if below else [], strict=True):
                 if child in places:
                     self._edge((x, y), places[child], tree.n_node_samples[child], answer)
         depth = min(y for _, y in places.values())
@@ -112,18 +112,21 @@ class TreeDisplay:
             places[node] = (float(column), -float(depths[node]))
         for node in reversed(shown):  # preorder: children are placed before their parent
             if node not in places:
-                left, right = places[tree.children_left[node]], places[tree.children_right[node]]
-                places[node] = ((left[0] + right[0]) / 2, -float(depths[node]))
+                below = [places[child][0] for child in tree.children(node)]
+                places[node] = ((below[0] + below[-1]) / 2, -float(depths[node]))
         return places
 
     def _label(self, node: int, places: dict[int, tuple[float, float]]) -> str:
         tree = self.model.tree_
-        if tree.children_left[node] in places:
-            name = self.feature_names[tree.feature[node]]
-            return f"{name} ≤ {tree.threshold[node]:.4g}"
+        if not tree.is_leaf[node] and tree.children(node)[0] in places:
+            return tree.question(node, self.feature_names[tree.feature[node]])
         answer = leaf_text(self.model, node, self.class_names).partition(": ")[2]
         rows = tree.n_node_samples[node]
-        return f"{answer}\n{rows} rows" + ("" if tree.is_leaf[node] else " …")
+        return (
+            f"{answer}\n{rows} row"
+            + ("s" if rows > 1 else "")
+            + ("" if tree.is_leaf[node] else " …")
+        )
 
     def _edge(self, above: Any, below: Any, rows: int, answer: str) -> None:
         part = rows / self.model.tree_.n_node_samples[0]

@@ -1,19 +1,26 @@
 """Trees and their ensembles.
 
-Reading order: `_grow` is the search for splits, compiled; `_structure` holds the nodes that it
-finds; `decision_tree` is CART on both; each other file is one method.
+Reading order: `_split` is the search for the best split of a node and `_grow` what grows a tree
+by it, both compiled; `_structure` holds the nodes that they find; `decision_tree` is CART on these;
+each other file is one method.
 """
 
 from panlearn.tree.adaboost import AdaBoostClassifier
+from panlearn.tree.bagging import BaggingClassifier
 from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from panlearn.tree.id3 import ID3Classifier
 from panlearn.tree.random_forest import RandomForestClassifier, RandomForestRegressor
+from panlearn.tree.rotation_forest import RotationForestClassifier
 from panlearn.tree.text import export_text
 
 __all__ = [
     "AdaBoostClassifier",
+    "BaggingClassifier",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ID3Classifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RotationForestClassifier",
     "export_text",
 ]

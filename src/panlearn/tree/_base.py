@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import Bounds, Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, read_rows
-from panlearn.tree._grow import Targets
+from panlearn.tree._grow import Features, grow
+from panlearn.tree._sampling import Part
+from panlearn.tree._split import ENTROPY, GINI, SQUARED_ERROR, Limits, Targets
+from panlearn.tree._structure import Tree
 
-MaxFeatures = (
-    Literal["sqrt", "log2"]
-    | None
-    | Positive[int]
-    | Annotated[float, Bounds(0, 1, closed_high=True)]
-)
-TreeCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
+AtLeastTwo = Annotated[int, Bounds(2, closed_low=True)]
+UpToHalf = Annotated[float, Bounds(0, 0.5, closed_low=True, closed_high=True)]
+MaxFeatures = Literal["sqrt", "log2"] | None | Positive[int] | Part
+MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
 
 class RowsPredictor(Estimator):
@@ -131,22 +133,35 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(np.int32)
 
 
-def presort(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The features as contiguous rows, and the rows in the order of each, missing ones last."""
-    columns = np.ascontiguousarray(X.T)
-    order = np.empty(columns.shape, dtype=np.int32)
-    for column, place in zip(columns, order, strict=True):
-        place[:] = np.argsort(column, kind="stable")
-    return columns, order
+def class_weights(given: Any, y: np.ndarray) -> np.ndarray:
+    """The weight of each row's class, one without any."""
+    if given is None:
+        return np.ones(len(y))
+    weights = compute_sample_weight(given, y)
+    if not (weights > 0).all():
+        raise ValueError("class_weight must be above zero; to ignore a class, leave its rows out")
+    return weights
 
 
-def label_targets(codes: np.ndarray, weight: np.ndarray) -> Targets:
+@dataclass(frozen=True)
+class Problem:
+    """What a tree learns: targets in units and from an origin that keep the digits of numbers."""
+
+    targets: Targets
+    n_codes: int
+    criterion: int
+    unit: float = 1.0
+    origin: float = 0.0
+
+
+def label_problem(codes: np.ndarray, n_classes: int, weight: np.ndarray, criterion: str) -> Problem:
     """Each row adds its weight to the sum of its class."""
-    return Targets(codes, weight, weight)
+    kind = {"gini": GINI, "entropy": ENTROPY}[criterion]
+    return Problem(Targets(codes, weight, weight), n_classes, kind)
 
 
-def number_targets(y: np.ndarray, weight: np.ndarray) -> tuple[Targets, float, float]:
-    """Each row adds its weighted target, in units and from an origin that are returned too.
+def number_problem(y: np.ndarray, weight: np.ndarray) -> Problem:
+    """Each row adds its weighted target.
 
     Centred and scaled targets keep their digits at an offset and do not overflow when squared.
     """
@@ -156,7 +171,37 @@ def number_targets(y: np.ndarray, weight: np.ndarray) -> tuple[Targets, float, f
     centred = y / unit - origin / unit
     spread = float(np.abs(centred).max()) or 1.0
     value = weight * (centred / spread)
-    return Targets(np.zeros(len(y), dtype=np.int32), value, weight), origin, spread * unit
+    targets = Targets(np.zeros(len(y), dtype=np.int32), value, weight)
+    return Problem(targets, 1, SQUARED_ERROR, spread * unit, origin)
+
+
+def grow_tree(
+    p: Any,
+    features: Features,
+    count: np.ndarray,
+    problem: Problem,
+    dtype: Any,
+    seed: int,
+) -> Tree:
+    """Grow a tree by the parameters of p on rows that count so often, zero for an absent one."""
+    d, unit = len(features.columns), problem.unit
+    code, value, weight = problem.targets
+    targets = Targets(code, count * value, count * weight)
+    rows = np.flatnonzero(count).astype(np.int32)
+    n = len(rows)
+    limits = Limits(
+        n if p.max_depth is None else min(p.max_depth, n),
+        min(p.min_samples_split, n + 1),
+        min(p.min_samples_leaf, n),
+        feature_count(p.max_features, d),
+        float(p.min_impurity_decrease) / unit / unit,
+        float(p.min_weight_fraction_leaf) * targets.weight.sum(),
+    )
+    tree = grow(features, rows, targets, problem.n_codes, problem.criterion, limits, seed)
+    left, right, feature, threshold, missing, impurity, size, weights, values = tree
+    values = (values * unit + problem.origin).astype(dtype)
+    impurity = impurity * unit * unit
+    return Tree(d, left, right, feature, threshold, missing, impurity, size, weights, values)
 
 
 def feature_count(max_features: Any, d: int) -> int:

@@ -106,6 +106,23 @@ class Tree(Value):
         """The value of the leaf of each row, (n, n_outputs)."""
         return self.value[self.apply(X)]
 
+    def children(self, node: int) -> list[int]:
+        """The nodes below a node; none for a leaf."""
+        pair = [int(self.children_left[node]), int(self.children_right[node])]
+        return pair if pair[0] >= 0 else []
+
+    def conditions(self, node: int, decimals: int) -> list[str]:
+        """What the feature has to fulfil for a row to go to each child."""
+        return [f"{sign} {self.threshold[node]:.{decimals}f}" for sign in ("<=", ">")]
+
+    def question(self, node: int, name: str) -> str:
+        """What a node asks, given the name of its feature."""
+        return f"{name} ≤ {self.threshold[node]:.4g}"
+
+    def answers(self, node: int) -> list[str]:
+        """The answer that leads to each child."""
+        return ["yes", "no"]
+
     def importances(self) -> np.ndarray:
         """The decrease of impurity that each feature brings, as parts of their sum."""
         mass = self.weighted_n_node_samples * self.impurity
@@ -114,3 +131,113 @@ class Tree(Value):
         decrease = np.maximum(mass[inner] - mass[left] - mass[right], 0)
         result = np.bincount(self.feature[inner], decrease, minlength=self.n_features)
         return result / result.sum() if result.sum() > 0 else result
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalTree(Value):
+    """A tree whose nodes have a branch for each category, in preorder.
+
+    Parameters
+    ----------
+    categories : list of ndarrays
+        The categories of each attribute.
+    feature : ndarray of shape (node_count,)
+        The attribute that a node asks for, -2 for a leaf.
+    start : ndarray of shape (node_count,)
+        Where the branches of a node begin.
+    child : ndarray of shape (n_branches,)
+        The child of each category of each node, -1 for a category that did not occur there.
+    impurity : ndarray of shape (node_count,)
+        The entropy at the node in bits.
+    n_node_samples, weighted_n_node_samples : ndarray of shape (node_count,)
+        Training rows at the node, and the sum of their weights.
+    value : ndarray of shape (node_count, n_classes)
+        The part of each class.
+    """
+
+    categories: list[np.ndarray]
+    feature: np.ndarray
+    start: np.ndarray
+    child: np.ndarray
+    impurity: np.ndarray
+    n_node_samples: np.ndarray
+    weighted_n_node_samples: np.ndarray
+    value: np.ndarray
+
+    def __post_init__(self) -> None:
+        arrays = [getattr(self, f.name) for f in fields(self)[1:]]
+        if not all(isinstance(a, np.ndarray) for a in [*arrays, *self.categories]):
+            raise ValueError("a tree is made of arrays")
+        count, inner = len(self.feature), self.feature >= 0
+        sizes = np.array([len(c) for c in self.categories])
+        if (
+            count == 0
+            or any(a.dtype.kind != kind for a, kind in zip(arrays, "iiififf", strict=True))
+            or any(a.ndim != (2 if a is self.value else 1) for a in arrays)
+            or any(len(a) != count for a in arrays if a is not self.child)
+            or (self.feature >= len(sizes)).any()
+        ):
+            raise ValueError("these arrays do not describe a tree")
+        widths = sizes[self.feature[inner]]
+        parents = np.repeat(np.flatnonzero(inner), widths)
+        if (
+            len(self.child) != len(parents)
+            or (self.start[inner] != np.cumsum(widths) - widths).any()
+            or ((self.child >= 0) & ((self.child <= parents) | (self.child >= count))).any()
+        ):
+            raise ValueError("these arrays do not describe a tree")
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.feature)
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        """Whether each node is a leaf."""
+        return self.feature < 0
+
+    @property
+    def depths(self) -> np.ndarray:
+        """How many questions lie above each node."""
+        depths = np.zeros(self.node_count, dtype=int)
+        for node in np.flatnonzero(~self.is_leaf):  # preorder: a parent is done before its children
+            depths[self.children(node)] = depths[node] + 1
+        return depths
+
+    def _present(self, node: int) -> tuple[np.ndarray, np.ndarray]:
+        """The children of a node and the labels of their categories."""
+        labels, start = self.categories[self.feature[node]], self.start[node]
+        children = self.child[start : start + len(labels)]
+        return children[children >= 0], labels[children >= 0]
+
+    def children(self, node: int) -> list[int]:
+        """The nodes below a node; none for a leaf."""
+        return self._present(node)[0].tolist() if self.feature[node] >= 0 else []
+
+    def conditions(self, node: int, decimals: int) -> list[str]:
+        """What the attribute has to be for a row to go to each child."""
+        return [f"= {answer}" for answer in self.answers(node)]
+
+    def question(self, node: int, name: str) -> str:
+        """What a node asks, given the name of its attribute."""
+        return f"{name}?"
+
+    def answers(self, node: int) -> list[str]:
+        """The category that leads to each child."""
+        return [str(label) for label in self._present(node)[1]]
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """The node of each row of categories by number, -1 for an unknown one."""
+        nodes = np.zeros(len(X), dtype=np.int64)
+        rows = np.arange(len(X))
+        while len(rows):
+            feature = self.feature[nodes[rows]]
+            rows, feature = rows[feature >= 0], feature[feature >= 0]
+            category = X[rows, feature]
+            known = category >= 0
+            rows, category = rows[known], category[known]
+            below = self.child[self.start[nodes[rows]] + category]
+            rows, below = rows[below >= 0], below[below >= 0]
+            nodes[rows] = below
+        return nodes

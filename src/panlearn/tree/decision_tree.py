@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.class_weight import compute_sample_weight
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
+from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
+    AtLeastTwo,
     MaxFeatures,
     ProbabilisticClassifier,
+    Problem,
     RowsPredictor,
     RowsRegressor,
+    UpToHalf,
+    class_weights,
     encode_labels,
     feature_count,
-    label_targets,
-    number_targets,
-    presort,
+    grow_tree,
+    label_problem,
+    number_problem,
     read_training,
 )
-from panlearn.tree._grow import ENTROPY, GINI, SQUARED_ERROR, Limits, Targets, grow
-from panlearn.tree._structure import Tree
-
-AtLeastTwo = Annotated[int, Bounds(2, closed_low=True)]
-UpToHalf = Annotated[float, Bounds(0, 0.5, closed_low=True, closed_high=True)]
+from panlearn.tree._features import presort
 
 
+@dataclass(eq=False, repr=False)
 class SingleTree(RowsPredictor):
     """An estimator whose ``tree_`` is one tree; abstract."""
 
-    tree_: Tree
+    _: KW_ONLY
+    max_depth: Positive[int] | None = None
+    min_samples_split: AtLeastTwo = 2
+    min_samples_leaf: Positive[int] = 1
+    min_weight_fraction_leaf: UpToHalf = 0.0
+    max_features: MaxFeatures = None
+    random_state: RandomState = None
+    min_impurity_decrease: NonNegative[float] = 0.0
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -67,25 +74,11 @@ class SingleTree(RowsPredictor):
         """
         return self.tree_.apply(self._rows(X))
 
-    def _grow(
-        self, X: np.ndarray, targets: Targets, n_codes: int, criterion: int, unit: float = 1.0
-    ) -> Tree:
-        """Grow a tree on targets that are measured in `unit`."""
-        p: Any = self
-        n = len(X)
-        limits = Limits(
-            n if p.max_depth is None else min(p.max_depth, n),
-            min(p.min_samples_split, n + 1),
-            min(p.min_samples_leaf, n),
-            feature_count(p.max_features, X.shape[1]),
-            float(p.min_impurity_decrease) / unit / unit,
-            float(p.min_weight_fraction_leaf) * targets.weight.sum(),
-        )
+    def _grow(self, X: np.ndarray, problem: Problem) -> None:
         seed = 0
-        if limits.max_features < X.shape[1]:
-            seed = int(generator(p.random_state).integers(2**63))
-        columns, order = presort(X)
-        return Tree(X.shape[1], *grow(columns, order, targets, n_codes, criterion, limits, seed))
+        if feature_count(self.max_features, X.shape[1]) < X.shape[1]:
+            seed = int(generator(self.random_state).integers(2**63))
+        self.tree_ = grow_tree(self, presort(X), np.ones(len(X)), problem, X.dtype, seed)
 
 
 @dataclass(eq=False, repr=False)
@@ -99,8 +92,6 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
 
     Parameters
     ----------
-    criterion : {"gini", "entropy"}, default="gini"
-        The impurity I that splits decrease.
     max_depth : int, default=None
         The most splits between the root and a leaf; None for no limit.
     min_samples_split : int, default=2
@@ -117,6 +108,8 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     min_impurity_decrease : float, default=0.0
         A split that decreases the impurity, weighted by the node's part of all rows, by less is
         not made.
+    criterion : {"gini", "entropy"}, default="gini"
+        The impurity I that splits decrease.
     class_weight : dict or "balanced", default=None
         Weights of the classes, by label; "balanced" makes them inverse to their frequency.
 
@@ -161,13 +154,6 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
 
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = "gini"
-    max_depth: Positive[int] | None = None
-    min_samples_split: AtLeastTwo = 2
-    min_samples_leaf: Positive[int] = 1
-    min_weight_fraction_leaf: UpToHalf = 0.0
-    max_features: MaxFeatures = None
-    random_state: RandomState = None
-    min_impurity_decrease: NonNegative[float] = 0.0
     class_weight: Mapping | Literal["balanced"] | None = None
 
     @fitting
@@ -190,11 +176,9 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
         """
         X, y, weight = read_training(self, X, y, sample_weight, "labels")
         self.classes_, codes = encode_labels(y)
-        if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, y)
-        criterion = {"gini": GINI, "entropy": ENTROPY}[self.criterion]
-        tree = self._grow(X, label_targets(codes, weight), len(self.classes_), criterion)
-        self.tree_ = replace(tree, value=tree.value.astype(X.dtype))
+        weight = weight * class_weights(self.class_weight, y)
+        problem = label_problem(codes, len(self.classes_), weight, self.criterion)
+        self._grow(X, problem)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -269,15 +253,6 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
     (array([1., 6.]), np.float64(1.5))
     """
 
-    _: KW_ONLY
-    max_depth: Positive[int] | None = None
-    min_samples_split: AtLeastTwo = 2
-    min_samples_leaf: Positive[int] = 1
-    min_weight_fraction_leaf: UpToHalf = 0.0
-    max_features: MaxFeatures = None
-    random_state: RandomState = None
-    min_impurity_decrease: NonNegative[float] = 0.0
-
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training data.
@@ -297,10 +272,7 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
             The model itself.
         """
         X, y, weight = read_training(self, X, y, sample_weight, "numbers")
-        targets, origin, unit = number_targets(y, weight)
-        scaled = self._grow(X, targets, 1, SQUARED_ERROR, unit)
-        value = (scaled.value * unit + origin).astype(X.dtype)
-        self.tree_ = replace(scaled, value=value, impurity=scaled.impurity * unit * unit)
+        self._grow(X, number_problem(y, weight))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

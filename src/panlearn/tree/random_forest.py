@@ -3,122 +3,105 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.metrics import accuracy_score, r2_score
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
+    AtLeastTwo,
     MaxFeatures,
+    MemberCount,
     ProbabilisticClassifier,
+    Problem,
     RowsPredictor,
     RowsRegressor,
-    TreeCount,
+    UpToHalf,
+    class_weights,
     encode_labels,
-    feature_count,
-    label_targets,
-    number_targets,
+    grow_tree,
+    label_problem,
+    number_problem,
     read_training,
 )
-from panlearn.tree._binned import bin_features, grow_binned
-from panlearn.tree._grow import ENTROPY, GINI, SQUARED_ERROR, Limits, Targets
+from panlearn.tree._features import bin_features
+from panlearn.tree._sampling import Jobs, Part, ordered_map, row_sampler, sample_size
 from panlearn.tree._structure import Tree
-from panlearn.tree.decision_tree import AtLeastTwo
-
-Jobs = None | Positive[int] | Literal[-1]
+from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
+@dataclass(eq=False, repr=False)
 class Forest(RowsPredictor):
     """Trees that are averaged; abstract."""
 
-    trees_: list[Tree]
-    n_jobs: Jobs
+    n_estimators: MemberCount = 100
+    _: KW_ONLY
+    max_depth: Positive[int] | None = None
+    min_samples_split: AtLeastTwo = 2
+    min_samples_leaf: Positive[int] = 1
+    min_weight_fraction_leaf: UpToHalf = 0.0
+    max_features: MaxFeatures = None
+    min_impurity_decrease: NonNegative[float] = 0.0
+    bootstrap: bool = True
+    max_samples: Positive[int] | Part | None = None
+    oob_score: bool = False
+    n_jobs: Jobs = None
+    random_state: RandomState = None
 
     @abstractmethod
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict from the mean of the trees."""
+    def _tree(self) -> Any:
+        """A tree with the parameters of the forest, to hold one that was grown."""
 
     def _mean(self, X: Any) -> np.ndarray:
         """The mean of the trees' values, (n, n_outputs), summed in their order."""
         X = self._rows(X)
-        dtype = self.trees_[0].value.dtype
-        total = np.zeros((len(X), self.trees_[0].value.shape[1]))
-        for values in _threads(self.n_jobs, lambda tree: tree.predict(X), self.trees_):
+        trees = [model.tree_ for model in self.estimators_]
+        total = np.zeros((len(X), trees[0].value.shape[1]))
+        for values in ordered_map(self.n_jobs, lambda tree: tree.predict(X), trees):
             total += values
-        return (total / len(self.trees_)).astype(dtype)
+        return (total / len(trees)).astype(trees[0].value.dtype)
 
-    def _grow(
-        self, X: np.ndarray, targets: Targets, n_codes: int, criterion: int, scale: Any = (1.0, 0.0)
-    ) -> np.ndarray:
+    def _grow(self, X: np.ndarray, problem: Problem, weight: np.ndarray) -> np.ndarray:
         """Grow the trees; return the mean of the values out of bag, NaN where there is none."""
-        p: Any = self
-        if p.oob_score and not p.bootstrap:
-            raise ValueError("oob_score=True needs bootstrap=True: else no row is out of bag")
+        if not self.bootstrap and (self.oob_score or self.max_samples is not None):
+            name = "oob_score" if self.oob_score else "max_samples"
+            raise ValueError(f"{name} needs bootstrap=True: else every tree has all rows")
         n, d = X.shape
-        unit, origin = scale
-        limits = Limits(
-            n if p.max_depth is None else min(p.max_depth, n),
-            min(p.min_samples_split, n + 1),
-            min(p.min_samples_leaf, n),
-            feature_count(p.max_features, d),
-            float(p.min_impurity_decrease) / unit / unit,
-            0.0,
-        )
-        codes, thresholds = bin_features(X)
+        features = bin_features(X, weight, self.n_jobs)
         X = np.ascontiguousarray(X)
-        everyone = np.arange(n)
+        draw, size = row_sampler(weight), sample_size(self.max_samples, weight)
 
         def grow(seed: int) -> tuple[Tree, np.ndarray, np.ndarray]:
             rng = np.random.default_rng(seed)
-            count = np.ones(n)
-            if p.bootstrap:
-                count = np.bincount(rng.integers(n, size=n), minlength=n).astype(float)
-            rows = np.flatnonzero(count).astype(np.int32)
-            bag = Targets(targets.code, count * targets.value, count * targets.weight)
-            arrays = grow_binned(
-                *(codes, thresholds, rows, bag, n_codes, criterion, limits),
-                int(rng.integers(2**63)),
-            )
-            tree = Tree(d, *arrays)
-            value = (tree.value * unit + origin).astype(X.dtype)
-            tree = replace(tree, value=value, impurity=tree.impurity * unit * unit)
-            outside = everyone[count == 0] if p.oob_score else everyone[:0]
+            count = weight
+            if self.bootstrap:
+                count = np.bincount(draw(rng, size), minlength=n).astype(np.float64)
+            tree = grow_tree(self, features, count, problem, X.dtype, int(rng.integers(2**63)))
+            outside = np.flatnonzero(count == 0) if self.oob_score else np.arange(0)
             return tree, outside, tree.predict(X[outside])
 
-        seeds = generator(p.random_state).integers(2**63, size=p.n_estimators)
-        self.trees_ = []
-        total, times = np.zeros((n, n_codes)), np.zeros(n)
-        for tree, outside, values in _threads(p.n_jobs, grow, seeds.tolist()):
-            self.trees_.append(tree)
+        seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
+        self.estimators_: list[Any] = []
+        total, times = np.zeros((n, problem.n_codes)), np.zeros(n)
+        for tree, outside, values in ordered_map(self.n_jobs, grow, seeds.tolist()):
+            model = self._tree()
+            model.tree_, model.n_features_in_ = tree, d
+            self.estimators_.append(model)
             total[outside] += values
             times[outside] += 1
-        self.feature_importances_ = np.mean([t.importances() for t in self.trees_], axis=0)
-        if self.feature_importances_.sum() > 0:
-            self.feature_importances_ /= self.feature_importances_.sum()
+        importances = np.mean([m.feature_importances_ for m in self.estimators_], axis=0)
+        self.feature_importances_ = importances / (importances.sum() or 1.0)
         with np.errstate(invalid="ignore"):
             return total / times[:, None]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        return tags
-
-
-def _threads(n_jobs: Any, function: Callable[[Any], Any], items: list[Any]) -> Any:
-    """Results in the order of the items, whatever the number of threads."""
-    workers = effective_n_jobs(n_jobs)
-    if workers == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(function, items)
+    def _tree_parameters(self) -> dict[str, Any]:
+        names = "max_depth min_samples_split min_samples_leaf min_weight_fraction_leaf max_features"
+        return {name: getattr(self, name) for name in [*names.split(), "min_impurity_decrease"]}
 
 
 @dataclass(eq=False, repr=False)
@@ -131,14 +114,14 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     ----------
     n_estimators : int, default=100
         Number of trees M, 100,000 at most.
-    criterion : {"gini", "entropy"}, default="gini"
-        The impurity that splits decrease.
     max_depth : int, default=None
         The most splits between the root and a leaf; None for no limit.
     min_samples_split : int, default=2
         A node with fewer different rows is a leaf.
     min_samples_leaf : int, default=1
         A split leaves at least so many different rows on each side.
+    min_weight_fraction_leaf : float, default=0.0
+        And at least this part of the weight of the tree's rows, 0.5 at most.
     max_features : int, float, {"sqrt", "log2"}, default="sqrt"
         Features that each node looks at: a number, a part of them, or a function of their number;
         None for all. More are drawn until one can be split.
@@ -147,16 +130,22 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
         not made.
     bootstrap : bool, default=True
         Grow each tree on n rows drawn with replacement, or on all.
+    max_samples : int or float, default=None
+        Rows that are drawn for each tree, or their part of all; None for as many as there are.
     oob_score : bool, default=False
         Score the forest on each row by the trees that were grown without it.
     n_jobs : int, default=None
         Threads: None for one, -1 for one a core. The result is the same.
     random_state : int, Generator or RandomState, default=None
         Seeds the samples and the features.
+    criterion : {"gini", "entropy"}, default="gini"
+        The impurity that splits decrease.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, by label; "balanced" makes them inverse to their frequency.
 
     Attributes
     ----------
-    trees_ : list of Tree
+    estimators_ : list of DecisionTreeClassifier
         The trees.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
@@ -178,6 +167,11 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     counts the classes in each bin, a small one sorts its rows. Each tree has a seed of its own and
     the trees are summed in their order, so that any number of threads gives the same bits.
 
+    Rows are drawn with chances in proportion to their weights. Weights that are whole numbers stand
+    for repeated rows: as many rows are drawn as there are with the repetitions. A missing value
+    (NaN) has a bin of its own, which goes to the side that decreases the impurity more; if none was
+    missing at the node in training, to the side with more rows.
+
     References
     ----------
     L. Breiman (2001). Random forests. Machine Learning 45. doi:10.1023/A:1010933404324
@@ -192,39 +186,34 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     True
     """
 
-    n_estimators: TreeCount = 100
     _: KW_ONLY
-    criterion: Literal["gini", "entropy"] = "gini"
-    max_depth: Positive[int] | None = None
-    min_samples_split: AtLeastTwo = 2
-    min_samples_leaf: Positive[int] = 1
     max_features: MaxFeatures = "sqrt"
-    min_impurity_decrease: NonNegative[float] = 0.0
-    bootstrap: bool = True
-    oob_score: bool = False
-    n_jobs: Jobs = None
-    random_state: RandomState = None
+    criterion: Literal["gini", "entropy"] = "gini"
+    class_weight: Mapping | Literal["balanced"] | None = None
 
     @fitting
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the forest on training data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             The labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         RandomForestClassifier
             The model itself.
         """
-        X, y, weight = read_training(self, X, y, None, "labels")
+        X, y, weight = read_training(self, X, y, sample_weight, "labels")
         self.classes_, codes = encode_labels(y)
-        criterion = {"gini": GINI, "entropy": ENTROPY}[self.criterion]
-        outside = self._grow(X, label_targets(codes, weight), len(self.classes_), criterion)
+        value = class_weights(self.class_weight, y)
+        problem = label_problem(codes, len(self.classes_), value, self.criterion)
+        outside = self._grow(X, problem, weight)
         if self.oob_score:
             seen = ~np.isnan(outside[:, 0])
             self.oob_decision_function_ = outside
@@ -237,13 +226,18 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows; NaN is a missing value.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
         return self._mean(X)
+
+    def _tree(self) -> DecisionTreeClassifier:
+        model = DecisionTreeClassifier(criterion=self.criterion, **self._tree_parameters())
+        model.classes_ = self.classes_
+        return model
 
 
 @dataclass(eq=False, repr=False)
@@ -262,6 +256,8 @@ class RandomForestRegressor(RowsRegressor, Forest):
         A node with fewer different rows is a leaf.
     min_samples_leaf : int, default=1
         A split leaves at least so many different rows on each side.
+    min_weight_fraction_leaf : float, default=0.0
+        And at least this part of the weight of the tree's rows, 0.5 at most.
     max_features : int, float, {"sqrt", "log2"}, default=1.0
         Features that each node looks at: a number, a part of them, or a function of their number;
         None for all. More are drawn until one can be split.
@@ -270,6 +266,8 @@ class RandomForestRegressor(RowsRegressor, Forest):
         less is not made.
     bootstrap : bool, default=True
         Grow each tree on n rows drawn with replacement, or on all.
+    max_samples : int or float, default=None
+        Rows that are drawn for each tree, or their part of all; None for as many as there are.
     oob_score : bool, default=False
         Score the forest on each row by the trees that were grown without it.
     n_jobs : int, default=None
@@ -279,7 +277,7 @@ class RandomForestRegressor(RowsRegressor, Forest):
 
     Attributes
     ----------
-    trees_ : list of Tree
+    estimators_ : list of DecisionTreeRegressor
         The trees.
     feature_importances_ : ndarray of shape (n_features,)
         How much of the decrease of squared error each feature brought, averaged over the trees.
@@ -310,37 +308,29 @@ class RandomForestRegressor(RowsRegressor, Forest):
     True
     """
 
-    n_estimators: TreeCount = 100
     _: KW_ONLY
-    max_depth: Positive[int] | None = None
-    min_samples_split: AtLeastTwo = 2
-    min_samples_leaf: Positive[int] = 1
     max_features: MaxFeatures = 1.0
-    min_impurity_decrease: NonNegative[float] = 0.0
-    bootstrap: bool = True
-    oob_score: bool = False
-    n_jobs: Jobs = None
-    random_state: RandomState = None
 
     @fitting
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the forest on training data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             The targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         RandomForestRegressor
             The model itself.
         """
-        X, y, weight = read_training(self, X, y, None, "numbers")
-        targets, origin, unit = number_targets(y, weight)
-        outside = self._grow(X, targets, 1, SQUARED_ERROR, (unit, origin))[:, 0]
+        X, y, weight = read_training(self, X, y, sample_weight, "numbers")
+        outside = self._grow(X, number_problem(y, np.ones(len(y))), weight)[:, 0]
         if self.oob_score:
             seen = ~np.isnan(outside)
             self.oob_prediction_ = outside
@@ -353,10 +343,13 @@ class RandomForestRegressor(RowsRegressor, Forest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows; NaN is a missing value.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
         return self._mean(X)[:, 0]
+
+    def _tree(self) -> DecisionTreeRegressor:
+        return DecisionTreeRegressor(**self._tree_parameters())

@@ -19,9 +19,11 @@ def export_text(
 
     .. math:: x_j \le t \;\text{ takes the first branch, }\; x_j > t \;\text{ the second}
 
+    or, in a tree of categories, :math:`x_j = v` takes the branch of v.
+
     Parameters
     ----------
-    model : DecisionTreeClassifier or DecisionTreeRegressor
+    model : DecisionTreeClassifier, DecisionTreeRegressor or ID3Classifier
         A fitted tree.
     feature_names : sequence of str, default=None
         A name for each feature; None for those that the model was fitted with, or x0, x1 and so on.
@@ -59,14 +61,15 @@ def export_text(
         if branch:
             lines.append("|   " * (depth - 1) + f"|--- {branch}")
         indent = "|   " * depth + "|--- "
-        if tree.children_left[node] < 0:
+        if tree.is_leaf[node]:
             lines.append(indent + leaf_text(model, node, class_names, decimals))
         elif depth >= max_depth:
             lines.append(indent + "...")
         else:
-            name, cut = names[tree.feature[node]], f"{tree.threshold[node]:.{decimals}f}"
-            stack.append((tree.children_right[node], depth + 1, f"{name} > {cut}"))
-            stack.append((tree.children_left[node], depth + 1, f"{name} <= {cut}"))
+            name = names[tree.feature[node]]
+            below = zip(tree.children(node), tree.conditions(node, decimals), strict=True)
+            for child, condition in reversed(list(below)):
+                stack.append((child, depth + 1, f"{name} {condition}"))
     return "\n".join(lines)
 
 

@@ -1,0 +1,158 @@
+"""Hidden Markov models against hmmlearn: its default, in logarithms, and its faster scaling."""
+
+import numpy as np
+from hmmlearn import hmm as peer
+
+from benchmarks.harness import Workload
+from panlearn.sequence import CategoricalHMM, GaussianHMM
+
+T, K, D, V = 200_000, 8, 4, 50
+
+
+def hidden_states():
+    """A path through a sticky chain."""
+    P = 0.1 * np.random.default_rng(0).dirichlet(np.ones(K), K) + 0.9 * np.eye(K)
+    cumulative, uniform = P.cumsum(axis=1), np.random.default_rng(1).random(T)
+    states, state = np.empty(T, dtype=int), 0
+    for t in range(T):
+        state = min(int(np.searchsorted(cumulative[state], uniform[t])), K - 1)
+        states[t] = state
+    return states
+
+
+def vectors():
+    states, rng = hidden_states(), np.random.default_rng(2)
+    means = 1.5 * rng.standard_normal((K, D))
+    X = means[states] + rng.standard_normal((T, D))
+    start = means + 0.5 * np.random.default_rng(5).standard_normal(means.shape)
+    return X, states, start
+
+
+def symbols():
+    states, rng = hidden_states(), np.random.default_rng(3)
+    B = rng.dirichlet(np.full(V, 0.2), K)
+    drawn = (rng.random(T)[:, None] > B.cumsum(axis=1)[states]).sum(axis=1)
+    start = 0.5 * B + 0.5 * np.random.default_rng(6).dirichlet(np.ones(V), K)
+    return np.minimum(drawn, V - 1)[:, None], states, start
+
+
+STEPS = 0.5 * np.eye(K) + 0.5 / K
+
+
+def _covariances(kind):
+    return np.ones((K, D)) if kind == "diag" else np.stack([np.eye(D)] * K)
+
+
+def gaussian(data, kind):
+    X, _, means = data
+    start = {"means_init": means, "covars_init": _covariances(kind), "transmat_init": STEPS}
+    return GaussianHMM(K, covariance_type=kind, max_iter=10, tol=0.0, **start).fit(X)
+
+
+def peer_gaussian(data, kind, implementation):
+    X, _, means = data
+    none = {"covars_prior": 0, "covars_weight": 0 if kind == "full" else 1}
+    options = {"n_iter": 10, "tol": -np.inf, "init_params": "", "min_covar": 1e-6}
+    model = peer.GaussianHMM(K, kind, implementation=implementation, **options, **none)
+    model.startprob_, model.transmat_, model.means_ = np.full(K, 1 / K), STEPS, means
+    model.covars_ = _covariances(kind)
+    return model.fit(X)
+
+
+def categorical(data):
+    X, _, B = data
+    start = {"emissionprob_init": B, "transmat_init": STEPS, "categories": np.arange(V)}
+    return CategoricalHMM(K, max_iter=10, tol=0.0, **start).fit(X)
+
+
+def peer_categorical(data, implementation):
+    X, _, B = data
+    options = {"n_iter": 10, "tol": -np.inf, "init_params": ""}
+    model = peer.CategoricalHMM(K, implementation=implementation, **options)
+    model.startprob_, model.transmat_, model.emissionprob_ = np.full(K, 1 / K), STEPS, B
+    model.n_features = V
+    return model.fit(X)
+
+
+def _likelihood(data, model):
+    return {"log likelihood": float(model.score(data[0]))}
+
+
+def _accuracy(data, found):
+    value, states = found
+    return {
+        "log probability": float(np.sum(value)),
+        "accuracy": float((states == data[1]).mean()),
+    }
+
+
+def _fitted(build, ours, theirs):
+    """Data with both models fitted to them."""
+
+    def make():
+        data = build()
+        return *data, ours(data), theirs(data)
+
+    return make
+
+
+def workloads():
+    size = "T = 2e5, 8 states"
+    for implementation, bar in (("scaling", 1.2), ("log", 3.0)):
+        for kind in ("diag", "full"):
+            yield Workload(
+                f"Baum-Welch, 10 iterations, {size}, d = 4, {kind}, against {implementation}",
+                "sequence.GaussianHMM",
+                vectors,
+                {
+                    "panlearn": lambda data, kind=kind: gaussian(data, kind),
+                    f"hmmlearn ({implementation})": (
+                        lambda data, kind=kind, how=implementation: peer_gaussian(data, kind, how)
+                    ),
+                },
+                _likelihood,
+                bar=bar,
+                repeats=2 if implementation == "scaling" else 1,
+            )
+        yield Workload(
+            f"Baum-Welch, 10 iterations, {size}, 50 symbols, against {implementation}",
+            "sequence.CategoricalHMM",
+            symbols,
+            {
+                "panlearn": categorical,
+                f"hmmlearn ({implementation})": (
+                    lambda data, how=implementation: peer_categorical(data, how)
+                ),
+            },
+            _likelihood,
+            bar=bar,
+            repeats=2 if implementation == "scaling" else 1,
+        )
+    yield Workload(
+        f"Viterbi, {size}, d = 4, full",
+        "sequence.GaussianHMM",
+        _fitted(
+            vectors, lambda d: gaussian(d, "full"), lambda d: peer_gaussian(d, "full", "scaling")
+        ),
+        {"panlearn": lambda d: d[3].decode(d[0]), "hmmlearn": lambda d: d[4].decode(d[0])},
+        _accuracy,
+    )
+    yield Workload(
+        f"posteriors, {size}, d = 4, full",
+        "sequence.GaussianHMM",
+        _fitted(
+            vectors, lambda d: gaussian(d, "full"), lambda d: peer_gaussian(d, "full", "scaling")
+        ),
+        {
+            "panlearn": lambda d: (0, d[3].predict_proba(d[0]).argmax(axis=1)),
+            "hmmlearn": lambda d: (0, d[4].predict_proba(d[0]).argmax(axis=1)),
+        },
+        _accuracy,
+    )
+    yield Workload(
+        f"Viterbi, {size}, 50 symbols",
+        "sequence.CategoricalHMM",
+        _fitted(symbols, categorical, lambda d: peer_categorical(d, "scaling")),
+        {"panlearn": lambda d: d[3].decode(d[0]), "hmmlearn": lambda d: d[4].decode(d[0])},
+        _accuracy,
+    )

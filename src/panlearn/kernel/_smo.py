@@ -1,0 +1,337 @@
+r"""Sequential minimal optimisation for the dual of a support vector machine.
+
+.. math::
+    \max_\beta \; y^\top \beta - \tfrac12 \beta^\top K \beta \quad \text{with} \quad
+    \sum_i \beta_i = 0, \;\; l_i \le \beta_i \le h_i
+
+With :math:`\beta_i = y_i \alpha_i` the labels stand in the linear term alone, and the gradient is
+:math:`g = y - K \beta`. A step moves :math:`\beta_i` up and :math:`\beta_j` down by one amount; no
+step helps when the largest g that may rise and the smallest that may fall are equal, and that
+value is the intercept. The active variables are kept in front, so that loops run over a prefix.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from panlearn.kernel._rows import Rows
+
+MORE, CONVERGED, MISSING, STALLED = range(4)
+FLAT = 1e-12
+"""The curvature that stands for none."""
+CHUNK = 512
+"""Entries that are searched for their largest in one go, which the machine does several at once."""
+BLOCK = 1 << 17
+"""Entries of the rows that are made at a time, if that is not too few rows."""
+FEWEST = 16
+"""Rows that are made at a time at the least, for a matrix product to pay."""
+PERIOD = 1000
+"""Steps between looks at what can be left out."""
+
+
+class Solution(NamedTuple):
+    """What `solve` found."""
+
+    beta: np.ndarray
+    intercept: float
+    objective: float
+    n_iter: int
+    violation: float
+
+
+def solve(
+    rows: Rows,
+    y: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    cache_bytes: float,
+    dtype: type,
+    shrinking: bool = True,
+) -> Solution:
+    """Solve the dual until max g − min g is at most `tol`, or `max_iter` steps are made."""
+    n = m = len(y)
+    order = np.arange(n)
+    cache = RowCache(n, cache_bytes, dtype)
+    beta, gradient = np.zeros(n), y.astype(np.float64)
+    rise, fall = np.where(high > 0, 0, -np.inf), np.where(low < 0, 0, np.inf)
+    left_out: list[tuple[int, int, np.ndarray]] = []
+    chances = (
+        10  # to leave variables out: where rounding is coarser than tol they come back for ever
+    )
+    n_iter, due = 0, PERIOD
+    while True:
+        steps = min(due, max_iter - n_iter)
+        state, row, made, violation = descend(
+            *(cache.values, cache.slot, cache.used, n_iter, rows.diagonal, low, high),
+            *(beta, gradient, rise, fall, m, tol, steps),
+        )
+        n_iter, due = n_iter + made, due - made
+        if state == MISSING:
+            count = min(max(FEWEST, BLOCK // m), cache.room)
+            likely = _likely(row, gradient, rise, fall, cache.slot, m, count)
+            cache.fill(rows, likely, m, n_iter, (beta != 0) & (rise + fall != 0))
+            continue
+        if state == MORE and n_iter < max_iter:
+            _refuse_inseparable(high, violation, n_iter, beta, gradient, y, rows.diagonal)
+            due = PERIOD
+            keep = (
+                _still_active(gradient, rise, fall, m)
+                if shrinking and chances
+                else np.ones(m, dtype=bool)
+            )
+            if keep.sum() <= 0.8 * m:  # moving the rows for less would not pay
+                move = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
+                whole = np.concatenate([move, np.arange(m, n)])
+                order, y, low, high = order[whole], y[whole], low[whole], high[whole]
+                beta, gradient = beta[whole], gradient[whole]
+                rise, fall, rows = rise[whole], fall[whole], rows.taken(whole)
+                cache.move(whole, m)
+                left_out = [(a, b, past[whole]) for a, b, past in left_out]
+                left_out.append((int(keep.sum()), m, beta.copy()))
+                m = int(keep.sum())
+            continue
+        if m == n:
+            break
+        _reconstruct(rows, cache, beta, gradient, left_out)
+        left_out, m, due, chances = [], n, 1, chances - 1
+        cache.forget_short()
+        if state != CONVERGED:
+            break
+    violation = (gradient + rise).max() - (gradient + fall).min()
+    free = (rise == 0) & (fall == 0)
+    middle = ((gradient + rise).max() + (gradient + fall).min()) / 2
+    intercept = float(gradient[free].mean() if free.any() else middle)
+    objective = float(y @ beta + beta @ gradient) / 2
+    result = np.empty(n)
+    result[order] = beta
+    return Solution(result, intercept, objective, n_iter, float(violation))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+def descend(
+    cache: np.ndarray,
+    slot: np.ndarray,
+    used: np.ndarray,
+    clock: int,
+    diagonal: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    beta: np.ndarray,
+    gradient: np.ndarray,
+    rise: np.ndarray,
+    fall: np.ndarray,
+    m: int,
+    tol: float,
+    steps: int,
+) -> tuple[int, int, int, float]:
+    """Up to `steps` steps on the first m variables, while the rows that they need are there.
+
+    i has the largest g among those that may rise, j the largest gain of second order,
+    (g_i − g_j)² / (K_ii + K_jj − 2 K_ij), among those that may fall. `rise` and `fall` are 0
+    where a variable may, else an infinity that takes it out of the search. Returns the state, the
+    row that is missing, the steps made, and max g − min g.
+    """
+    row_i = row_j = cache[0]
+    delta = 0.0
+    for step in range(steps + 1):
+        # move g, and find its largest and smallest
+        top, bottom, where = -np.inf, np.inf, 0
+        for start in range(0, m, CHUNK):
+            stop = min(start + CHUNK, m)
+            high_here, low_here = -np.inf, np.inf
+            if delta != 0:
+                for t in range(start, stop):
+                    gradient[t] -= delta * (np.float64(row_i[t]) - np.float64(row_j[t]))
+            for t in range(start, stop):
+                up, down = gradient[t] + rise[t], gradient[t] + fall[t]
+                high_here = up if up > high_here else high_here
+                low_here = down if down < low_here else low_here
+            if high_here > top:
+                top, where = high_here, start
+            bottom = low_here if low_here < bottom else bottom
+        delta = 0.0
+        if top - bottom <= tol:
+            return CONVERGED, -1, step, top - bottom
+        if step == steps:
+            return MORE, -1, step, top - bottom
+        i = where
+        while gradient[i] + rise[i] != top:
+            i += 1
+        if slot[i] < 0:
+            return MISSING, i, step, top - bottom
+        row_i = cache[slot[i]]
+        used[slot[i]] = clock + step
+        best, where = 0.0, -1
+        for start in range(0, m, CHUNK):
+            stop = min(start + CHUNK, m)
+            best_here = 0.0
+            for t in range(start, stop):
+                gain = _gain(top - (gradient[t] + fall[t]), diagonal[i] + diagonal[t], row_i[t])
+                best_here = gain if gain > best_here else best_here
+            if best_here > best:
+                best, where = best_here, start
+        if where < 0:
+            return STALLED, -1, step, top - bottom
+        j = where
+        while _gain(top - (gradient[j] + fall[j]), diagonal[i] + diagonal[j], row_i[j]) != best:
+            j += 1
+        if slot[j] < 0:
+            return MISSING, j, step, top - bottom
+        row_j = cache[slot[j]]
+        used[slot[j]] = clock + step
+        delta = (top - gradient[j]) / max(diagonal[i] + diagonal[j] - 2 * row_i[j], FLAT)
+        room_i, room_j = high[i] - beta[i], beta[j] - low[j]
+        delta = min(delta, room_i, room_j)
+        # on a bound exactly, so that the variable is known to be there
+        beta[i] = high[i] if delta == room_i else beta[i] + delta
+        beta[j] = low[j] if delta == room_j else beta[j] - delta
+        for t in (i, j):
+            rise[t] = 0.0 if beta[t] < high[t] else -np.inf
+            fall[t] = 0.0 if beta[t] > low[t] else np.inf
+    return MORE, -1, steps, top - bottom
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"}, inline="always")
+def _gain(difference: float, diagonals: float, k: float) -> float:
+    """(g_i − g_j)² / (K_ii + K_jj − 2 K_ij), or 0 if g_i is not above."""
+    difference = difference if difference > 0 else 0.0
+    curvature = diagonals - 2 * np.float64(k)
+    return difference * difference / (curvature if curvature > FLAT else FLAT)
+
+
+def _likely(
+    row: int,
+    gradient: np.ndarray,
+    rise: np.ndarray,
+    fall: np.ndarray,
+    slot: np.ndarray,
+    m: int,
+    count: int,
+) -> np.ndarray:
+    """The row that is missing, and others that are not there and whose g is near an end."""
+    absent = np.flatnonzero(slot[:m] < 0)
+    if len(absent) <= count:
+        return absent
+    half = (count - 1) // 2
+    if not half:
+        return np.array([row])
+    g = gradient[absent]
+    ends = [np.argpartition(s, half)[:half] for s in (-(g + rise[absent]), g + fall[absent])]
+    return np.union1d(absent[np.concatenate(ends)], row)
+
+
+def _still_active(gradient: np.ndarray, rise: np.ndarray, fall: np.ndarray, m: int) -> np.ndarray:
+    """Which variables could still be chosen: not those at a bound that their g presses them to."""
+    g, up, down = gradient[:m], rise[:m] == 0, fall[:m] == 0
+    return ~((~up & (g > g[up].max())) | (~down & (g < g[down].min())))
+
+
+def _reconstruct(
+    rows: Rows,
+    cache: RowCache,
+    beta: np.ndarray,
+    gradient: np.ndarray,
+    left_out: list[tuple[int, int, np.ndarray]],
+) -> None:
+    """Bring g of what was left out up to date with the variables that have moved since."""
+    for start, stop, past in left_out:
+        moved = np.flatnonzero(beta != past)
+        step = max(1, BLOCK // (stop - start))
+        for k in range(0, len(moved), step):
+            block = moved[k : k + step]
+            gradient[start:stop] -= (beta - past)[block] @ cache.get(rows, block, start, stop)
+
+
+class RowCache:
+    """The rows that were used last, as many as the bytes allow, at least two."""
+
+    def __init__(self, n: int, cache_bytes: float, dtype: type) -> None:
+        size = int(np.clip(cache_bytes // (n * np.dtype(dtype).itemsize), 2, n))
+        self.values: np.ndarray = np.empty((size, n), dtype=dtype)
+        self.slot = np.full(n, -1)  # where a row is
+        self.used = np.full(size, -2)  # when a place was used last
+        self._owner, self._length = np.full(size, -1), np.zeros(size, dtype=np.int64)
+        self.room = n if size == n else size - 1
+
+    def fill(self, rows: Rows, block: np.ndarray, m: int, clock: int, settled: np.ndarray) -> None:
+        """Make the first m entries of rows, in the place of those that were used longest ago.
+
+        Rows of variables that have settled at a bound give way first: they are hardly used again,
+        while those that were made in advance still wait for their turn.
+        """
+        age = self.used - (1 << 40) * (settled[self._owner] & (self.used < clock))
+        age[self._owner < 0] = -(1 << 50)
+        places = np.argpartition(age, len(block) - 1)[: len(block)]
+        self._release(places)
+        self.values[places, :m] = rows(block, 0, m)
+        self.values[places, block] = rows.diagonal[block]
+        self._owner[places], self.slot[block] = block, places
+        # older than the first row of this step, which must stay while the second one comes
+        self.used[places], self._length[places] = clock - 1, m
+
+    def get(self, rows: Rows, block: np.ndarray, start: int, stop: int) -> np.ndarray:
+        """Entries of rows, from memory if all of them are there."""
+        places = self.slot[block]
+        if (places >= 0).all() and (self._length[places] >= stop).all():
+            return self.values[places, start:stop]
+        return rows(block, start, stop)
+
+    def move(self, order: np.ndarray, m: int) -> None:
+        """Bring rows and their first m entries into another order."""
+        owned = np.flatnonzero(self._owner >= 0)
+        _permute(self.values, owned, order[:m])
+        self.slot = self.slot[order]
+        self._owner[owned] = np.argsort(order)[self._owner[owned]]
+
+    def forget_short(self) -> None:
+        """Drop the rows that are not whole."""
+        self._release(np.flatnonzero(self._length < len(self.slot)))
+
+    def _release(self, places: np.ndarray) -> None:
+        owners = self._owner[places]
+        self.slot[owners[owners >= 0]] = -1
+        self._owner[places], self._length[places], self.used[places] = -1, 0, -2
+
+
+@njit(cache=True, nogil=True)
+def _permute(values: np.ndarray, places: np.ndarray, order: np.ndarray) -> None:
+    """The first entries of some rows in another order, in place."""
+    old = np.empty(len(order), dtype=values.dtype)
+    for place in places:
+        old[:] = values[place, : len(order)]
+        for t in range(len(order)):
+            values[place, t] = old[order[t]]
+
+
+SEARCH = 100_000
+"""Steps in which a hard margin is looked for, at the least."""
+
+
+def _refuse_inseparable(
+    high: np.ndarray,
+    violation: float,
+    n_iter: int,
+    beta: np.ndarray,
+    gradient: np.ndarray,
+    y: np.ndarray,
+    diagonal: np.ndarray,
+) -> None:
+    """Refuse a hard margin that cannot be, or is too thin to be found.
+
+    While the scores do not separate the classes, max g − min g is at least 2, and a step adds at
+    least 1 / (2 max K_ii) to the objective, whose value D bounds the margin by 1/√(2D).
+    """
+    if np.isfinite(high).all() or violation < 2:
+        return
+    bound = 1 / np.sqrt(y @ beta + beta @ gradient)
+    if n_iter >= max(SEARCH, 10 * len(y)) or bound**2 < 1e-15 * diagonal.max():
+        raise ValueError(
+            f"C=inf asks for a hard margin and the classes are not separable: after {n_iter} steps "
+            f"no margin above {bound:.2g} can exist in the feature space; give a finite C"
+        )

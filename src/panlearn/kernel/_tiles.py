@@ -1,0 +1,85 @@
+"""The matrix of rows with themselves, made and pulled back a tile at a time on all threads.
+
+Half of the tiles say all. The only matrix of n by n is the one that is asked for: what a kernel
+needs in between has the size of a tile, which stays in the cache of a core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from panlearn.core.map_reduce import n_threads, one_blas_thread
+from panlearn.core.memory import require_memory
+from panlearn.kernel._base import refuse_overflow
+from panlearn.kernel._kernel import Kernel
+
+TILE = 256
+Tile = tuple[slice, slice]
+
+
+def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
+    """K(X, X) in float64, after saying whether it and its factor fit, finite or refused."""
+    n = len(X)
+    require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
+    K = np.empty((n, n))
+    fill_lower(kernel, X.astype(np.float64, copy=False), K)
+    for rows, columns in _tiles(n):
+        if rows != columns:
+            K[columns, rows] = K[rows, columns].T
+    return K
+
+
+def fill_lower(kernel: Kernel, X: np.ndarray, out: np.ndarray) -> None:
+    """Write K(X, X) on and below the diagonal of `out`; above it, what the tiles there hold."""
+
+    def fill(tile: Tile) -> None:
+        rows, columns = tile
+        K = kernel._gram(X[rows], None if rows == columns else X[columns])
+        out[tile] = refuse_overflow(K)
+
+    _for_each(fill, len(X))
+
+
+def pull_lower(kernel: Kernel, X: np.ndarray, weight: Callable[[Tile], np.ndarray]) -> np.ndarray:
+    """Σ_ij W_ij ∂K_ij for a symmetric W, of which `weight` gives the tiles of the lower half."""
+
+    def pull(tile: Tile) -> np.ndarray:
+        rows, columns = tile
+        if rows == columns:
+            return kernel._pullback(X[rows], None)[1](weight(tile))
+        return 2 * kernel._pullback(X[rows], X[columns])[1](weight(tile))
+
+    return sum(_for_each(pull, len(X)), start=np.zeros(len(kernel.theta)))
+
+
+def symmetric(A: np.ndarray, tile: Tile) -> np.ndarray:
+    """A tile of a symmetric matrix whose lower half A holds."""
+    rows, columns = tile
+    if rows != columns:
+        return A[tile]
+    half = np.tril(A[tile])
+    return half + np.tril(half, -1).T
+
+
+def _tiles(n: int) -> Iterator[Tile]:
+    for i in range(0, n, TILE):
+        for j in range(0, i + 1, TILE):
+            yield slice(i, min(i + TILE, n)), slice(j, min(j + TILE, n))
+
+
+def _for_each(call: Callable[[Tile], Any], n: int) -> list[Any]:
+    """Results in the order of the tiles, so that their sum does not hang on the threads."""
+
+    def quiet(tile: Tile) -> Any:  # what a kernel makes of extreme rows is looked at once, later
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return call(tile)
+
+    tiles, threads = list(_tiles(n)), n_threads()
+    if threads == 1 or len(tiles) == 1:
+        return [quiet(tile) for tile in tiles]
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(quiet, tiles))

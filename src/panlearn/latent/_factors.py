@@ -1,0 +1,171 @@
+r"""The expectation and the maximisation of linear factors with Gaussian noise.
+
+.. math:: x = \mu + W z + \epsilon, \qquad z \sim \mathcal{N}(0, I_k), \quad
+    \epsilon \sim \mathcal{N}(0, \operatorname{diag} \psi)
+
+Given the entries o that a row has, z is Gaussian with covariance :math:`G = (I + W_o^\top
+\Psi_o^{-1} W_o)^{-1}` and mean :math:`G W_o^\top \Psi_o^{-1} (x_o - \mu_o)`. The maximisation
+regresses each feature on z and 1, over the rows that have it.
+
+References
+----------
+C. Liu, D. B. Rubin and Y. N. Wu (1998). Parameter expansion to accelerate EM: the PX-EM algorithm.
+Biometrika 85(4). doi:10.1093/biomet/85.4.755
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import linalg, sparse
+
+from panlearn.core.sources import ArrayRows
+from panlearn.core.statistics import Moments, Sums
+from panlearn.latent._missing import by_pattern
+
+LOG_2PI = float(np.log(2 * np.pi))
+CHUNK = 8192  # rows taken at a time, so that what is made of them stays small
+
+
+class Factors(NamedTuple):
+    """The parameters: mean (d,), loadings W (d, k), variances of the noise (d,)."""
+
+    mean: np.ndarray
+    loadings: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass(frozen=True)
+class FactorSums(Sums):
+    """Expected sums of (z, 1)(z, 1)ᵀ, x (z, 1)ᵀ and x² over the rows that have each feature.
+
+    x is taken less the mean of the parameters, and `factors` is the sum of (z, 1)(z, 1)ᵀ over all
+    rows. Where every row has every feature, `count` and `gram` are kept once instead of once a
+    feature.
+    """
+
+    weight: float
+    log_likelihood: float
+    factors: np.ndarray
+    count: np.ndarray
+    gram: np.ndarray
+    cross: np.ndarray
+    square: np.ndarray
+
+
+@dataclass(frozen=True)
+class Observed(Sums):
+    """Weight of the rows, and of the entries of each feature, with their sums."""
+
+    weight: float
+    count: np.ndarray
+    total: np.ndarray
+
+    @classmethod
+    def of(cls, X: Any, weight: Any) -> Self:
+        """Sum up a batch; NaN is missing."""
+        rows = _dense(X)
+        w = np.ones(len(rows)) if weight is None else weight.astype(float)
+        seen = ~np.isnan(rows)
+        return cls(float(w.sum()), w @ seen, w @ np.where(seen, rows, 0.0))
+
+
+class Posterior(NamedTuple):
+    """Of z given rows: the means (n, k), the covariance (k, k), and the log densities (n,)."""
+
+    means: np.ndarray
+    covariance: np.ndarray
+    log_density: np.ndarray
+
+
+def posterior(at: Factors, rows: np.ndarray, seen: np.ndarray) -> Posterior:
+    """Infer the factors of rows of which only the entries `seen` are known; `rows` has these."""
+    loadings, noise = at.loadings[seen], at.noise[seen]
+    scaled = loadings / noise[:, None]
+    precision = loadings.T @ scaled
+    precision[np.diag_indices_from(precision)] += 1
+    root = linalg.cholesky(precision, lower=True, check_finite=False)
+    covariance = linalg.cho_solve((root, True), np.eye(len(precision)), check_finite=False)
+    centred = rows - at.mean[seen]
+    means = centred @ (scaled @ covariance)
+    # |x - μ|² in the metric of the model as a sum of squares, which loses no digits
+    residual = centred - means @ loadings.T
+    distance = residual**2 @ (1 / noise) + np.einsum("ij,ij->i", means, means)
+    log_det = 2 * np.log(np.diag(root)).sum() + np.log(noise).sum()
+    return Posterior(means, covariance, -0.5 * (distance + log_det + len(noise) * LOG_2PI))
+
+
+def inferred(at: Factors, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Posterior]]:
+    """Cut rows by what they miss: (indices, entries seen, posterior)."""
+    for start in range(0, X.shape[0], CHUNK):
+        rows = _dense(X[start : start + CHUNK])
+        for index, seen in by_pattern(rows):
+            yield start + index, seen, posterior(at, rows[np.ix_(index, seen)], seen)
+
+
+def expect(
+    at: Factors, X: Any, y: Any = None, weight: Any = None, *, complete: bool = False
+) -> FactorSums:
+    """Sum what the rows of a block are expected to add."""
+    d, k = at.loadings.shape
+    groups = 1 if complete else d
+    total, log_likelihood, count = 0.0, 0.0, np.zeros(groups)
+    every = np.zeros((k + 1, k + 1))
+    gram, cross, square = np.zeros((groups, k + 1, k + 1)), np.zeros((d, k + 1)), np.zeros(d)
+    for index, seen, found in inferred(at, X):
+        w = np.ones(len(index)) if weight is None else weight[index].astype(float)
+        total += float(w.sum())
+        log_likelihood += float(w @ found.log_density)
+        factors = np.c_[found.means, np.ones(len(index))]
+        sums = (w[:, None] * factors).T @ factors
+        sums[:k, :k] += w.sum() * found.covariance
+        every += sums
+        here = slice(None) if complete else seen
+        count[here] += w.sum()
+        gram[here] += sums
+        centred = _dense(X[index])[:, seen] - at.mean[seen]
+        cross[seen] += (w[:, None] * centred).T @ factors
+        square[seen] += w @ centred**2
+    return FactorSums(total, log_likelihood, every, count, gram, cross, square)
+
+
+def maximise(at: Factors, seen: FactorSums) -> tuple[Factors, np.ndarray]:
+    """Loadings and mean by a regression each feature; noise and weight of its rows.
+
+    The noise is the mean squared residual, still to be kept above a floor. The factors may have any
+    mean and covariance in this step, which the loadings and the mean then take over (PX-EM): the
+    likelihood rises at least as far as with EM, and the steps are longer.
+    """
+    slopes = np.linalg.solve(seen.gram, seen.cross[:, :, None])[:, :, 0]
+    left = seen.square - np.einsum("ij,ij->i", seen.cross, slopes)
+    noise = np.maximum(left, 0.0) / seen.count
+    every, loadings = seen.factors / seen.weight, slopes[:, :-1]
+    centre = every[:-1, -1]
+    root = linalg.cholesky(every[:-1, :-1] - np.outer(centre, centre), lower=True)
+    mean = at.mean + slopes[:, -1] + loadings @ centre
+    return Factors(mean, loadings @ root, noise), seen.count
+
+
+def residual_noise(at: Factors, seen: FactorSums) -> np.ndarray:
+    """The noise that maximises the expected likelihood with loadings and mean held."""
+    slopes = np.c_[at.loadings, np.zeros(len(at.mean))]
+    left = seen.square - 2 * np.einsum("ij,ij->i", seen.cross, slopes)
+    left += np.einsum("ij,ij->i", slopes @ seen.gram[0], slopes)
+    return np.maximum(left, 0.0) / seen.count
+
+
+def stand_ins(moments: Moments) -> ArrayRows:
+    """As many rows as features, with the weight of all rows and their scatter, about zero."""
+    d, covariance = len(moments.mean), moments.scatter / moments.weight
+    scale = np.sqrt(np.diag(covariance))  # so that a small feature keeps its digits beside large
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = linalg.eigh(covariance / np.outer(scale, scale), check_finite=False)
+    rows = np.sqrt(np.clip(values, 0, None) * d)[:, None] * vectors.T * scale
+    return ArrayRows(rows, None, np.full(d, moments.weight / d))
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)

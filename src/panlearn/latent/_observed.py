@@ -1,0 +1,64 @@
+"""Ratings of any kind become a CSR matrix of observed entries, once, at the public boundary."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.latent.ratings import Ratings, positions
+
+
+def observed(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """The observed entries: stored ones, or of a dense X those that are not NaN.
+
+    With `reset` the estimator remembers the items; without, X must have the items that it has.
+    """
+    if isinstance(X, Ratings):
+        X = X.matrix if reset else _aligned(X, estimator.ratings_.items)
+    reject_hidden(X=X)
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite="allow-nan"
+    )
+    if not sparse.issparse(X):
+        rows, columns = np.nonzero(~np.isnan(X))
+        indptr = np.searchsorted(rows, np.arange(X.shape[0] + 1))
+        return sparse.csr_array((X[rows, columns], columns, indptr), shape=X.shape)
+    if np.isnan(X.data).any():
+        raise ValueError("X stores NaN; of a sparse X what is missing is not stored")
+    X = sparse.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def labels_of(X: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of users and items that X has, or their numbers."""
+    if isinstance(X, Ratings):
+        return X.users, X.items
+    if hasattr(X, "columns") and hasattr(X, "index"):
+        return np.asarray(X.index), np.asarray(X.columns)
+    return np.arange(shape[0]), np.arange(shape[1])
+
+
+def _aligned(ratings: Ratings, items: np.ndarray) -> Any:
+    """The matrix of ratings with the columns of the fitted items."""
+    at = positions(items, ratings.items)
+    if (at < 0).any():
+        warnings.warn(
+            f"{int((at < 0).sum())} items were not fitted, and their ratings are left out",
+            UserWarning,
+            stacklevel=4,
+        )
+    entries = ratings.matrix.tocoo()
+    column = at[entries.coords[1]]
+    kept = column >= 0
+    return sparse.csr_array(
+        (entries.data[kept], (entries.coords[0][kept], column[kept])),
+        shape=(len(ratings.users), len(items)),
+    )

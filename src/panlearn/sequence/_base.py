@@ -1,0 +1,65 @@
+"""What models of sequences share: one sequence is one sample."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils import get_tags
+
+from panlearn.core.estimator import Estimator
+from panlearn.core.sequences import Kind, as_list, read_sequences
+from panlearn.core.sources import SequenceRows, Sequences, is_dask
+
+
+class SequenceModel(DensityMixin, Estimator):
+    """A density of sequences, of vectors or of symbols.
+
+    Cross-validation splits a list of sequences, a weight belongs to a sequence, and a single
+    sequence gives what a list of one gives. scikit-learn's checks of estimators feed rows, so
+    that the tag ``two_d_array`` is off; what holds instead is tested by the library's own checks.
+    """
+
+    _kind: ClassVar[Kind]
+
+    def _read(self, X: Any) -> tuple[Sequences, bool]:
+        """New sequences for a fitted model, and whether X was a single one."""
+        kind, allow_nan = self._kind, get_tags(self).input_tags.allow_nan
+        self._require_fitted()
+        if is_dask(X):
+            raise ValueError("X is a Dask bag; compute it, or map this method over its partitions")
+        rows = read_sequences(self, X, kind=kind, reset=False, allow_nan=allow_nan)
+        if not isinstance(rows, SequenceRows):
+            raise ValueError("X is a stream; give the sequences of one batch after the other")
+        return rows.X, as_list(X, kind)[1]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the mean log-likelihood of sequences.
+
+        Parameters
+        ----------
+        X : array-like, or list of them
+            One sequence, or several of any lengths.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_sequences,), default=None
+            Weights of the sequences in the mean.
+
+        Returns
+        -------
+        float
+        """
+        values: Any = self.score_samples(X)
+        return float(np.average(values, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.categorical = self._kind == "symbols"
+        return tags
+
+
+def in_shape(flat: np.ndarray, X: Sequences, single: bool) -> Any:
+    """What was computed for every step, as X came: an array for one sequence, else a list."""
+    return flat if single else np.split(flat, X.offsets[1:-1])

@@ -1,0 +1,273 @@
+"""The recursions of a hidden Markov chain: scaled where that is exact, else in logarithms.
+
+Scaled probabilities are normalised at each step. If every transition has a probability of at least
+`LEAST`, each state is predicted with at least ``LEAST / k`` whatever was lost to underflow before,
+so that the loss is some 1e-200 of anything: the scaled recursions are exact to rounding for any
+length. Where a transition is impossible that argument fails, and the sums are of logarithms, over
+the transitions that there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+LEAST = 1e-100
+"""The least positive probability of a transition; below it the scaled recursions could lose."""
+FAST = {"contract", "reassoc"}
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def forward(
+    first: np.ndarray,
+    transition: np.ndarray,
+    density: np.ndarray,
+    offsets: np.ndarray,
+    alpha: np.ndarray,
+    scale: np.ndarray,
+    log_likelihood: np.ndarray,
+) -> None:
+    """Fill alpha_t with p(z_t | x_1..x_t) and scale_t with Σ_j b_tj Σ_i alpha_(t-1)i P_ij."""
+    k = transition.shape[0]
+    ahead = np.empty(k)
+    for s in range(len(offsets) - 1):
+        product, total = 1.0, 0.0
+        for t in range(offsets[s], offsets[s + 1]):
+            if t == offsets[s]:
+                for j in range(k):
+                    ahead[j] = first[j]
+            else:
+                for j in range(k):
+                    ahead[j] = 0.0
+                for i in range(k):
+                    a = alpha[t - 1, i]
+                    for j in range(k):
+                        ahead[j] += a * transition[i, j]
+            norm = 0.0
+            for j in range(k):
+                ahead[j] *= density[t, j]
+                norm += ahead[j]
+            scale[t] = norm
+            if not norm > 0.0:
+                total = -np.inf
+                alpha[t : offsets[s + 1]] = 0.0
+                break
+            inverse = 1.0 / norm
+            for j in range(k):
+                alpha[t, j] = ahead[j] * inverse
+            product *= norm  # one logarithm for many steps
+            if product < 1e-150 or product > 1e150:
+                total += np.log(product)
+                product = 1.0
+        log_likelihood[s] = total + np.log(product)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def backward(
+    transition: np.ndarray,
+    density: np.ndarray,
+    offsets: np.ndarray,
+    weight: np.ndarray,
+    alpha: np.ndarray,
+    scale: np.ndarray,
+    later: np.ndarray,
+    has_later: bool,
+    step: np.ndarray,
+) -> None:
+    """Turn alpha_t into w p(z_t | x), and add Σ_t w alpha_ti u_(t+1)j, of which P_ij is left out.
+
+    With beta_ti = Σ_j P_ij u_(t+1)j and u_tj = b_tj beta_tj / scale_t. `later` is u of the step
+    after the last one, if there is one, and leaves as u of the first.
+    """
+    k = transition.shape[0]
+    turned = transition.T.copy()
+    beta = np.empty(k)
+    for s in range(len(offsets) - 1):
+        w, last = weight[s], offsets[s + 1] - 1
+        for t in range(last, offsets[s] - 1, -1):
+            if t < last or has_later:
+                for i in range(k):
+                    beta[i] = 0.0
+                for j in range(k):
+                    u = later[j]
+                    for i in range(k):
+                        beta[i] += u * turned[j, i]
+                for i in range(k):
+                    a = w * alpha[t, i]
+                    for j in range(k):
+                        step[i, j] += a * later[j]
+            else:
+                for i in range(k):
+                    beta[i] = 1.0
+            inverse = 1.0 / scale[t]
+            for j in range(k):
+                later[j] = density[t, j] * beta[j] * inverse
+                alpha[t, j] *= w * beta[j]
+
+
+@njit(cache=True, nogil=True)
+def log_forward(
+    first: np.ndarray,
+    transition: np.ndarray,
+    density: np.ndarray,
+    offsets: np.ndarray,
+    alpha: np.ndarray,
+    scale: np.ndarray,
+    log_likelihood: np.ndarray,
+) -> None:
+    """Do what `forward` does with logarithms of all the numbers.
+
+    They are normalised too: a sum over a million steps has too few digits left for one of them.
+    """
+    k = transition.shape[0]
+    for s in range(len(offsets) - 1):
+        log_likelihood[s] = 0.0
+        for t in range(offsets[s], offsets[s + 1]):
+            for j in range(k):
+                if t == offsets[s]:
+                    ahead = first[j]
+                else:
+                    ahead = log_sum(alpha[t - 1], transition[:, j])
+                alpha[t, j] = ahead + density[t, j]
+            norm = log_sum(alpha[t], np.zeros(k))
+            scale[t] = norm
+            log_likelihood[s] += norm
+            if norm == -np.inf:
+                alpha[t : offsets[s + 1]] = -np.inf
+                break
+            for j in range(k):
+                alpha[t, j] -= norm
+
+
+@njit(cache=True, nogil=True)
+def log_backward(
+    transition: np.ndarray,
+    density: np.ndarray,
+    offsets: np.ndarray,
+    weight: np.ndarray,
+    alpha: np.ndarray,
+    scale: np.ndarray,
+    later: np.ndarray,
+    has_later: bool,
+    step: np.ndarray,
+) -> None:
+    """Do what `backward` does with logarithms, but for alpha_t and step, which leave as they do."""
+    k = transition.shape[0]
+    beta = np.empty(k)
+    for s in range(len(offsets) - 1):
+        w, last = weight[s], offsets[s + 1] - 1
+        for t in range(last, offsets[s] - 1, -1):
+            for i in range(k):
+                beta[i] = 0.0
+                if t < last or has_later:
+                    beta[i] = log_sum(transition[i], later)
+                    for j in range(k):
+                        joint = alpha[t, i] + transition[i, j] + later[j]
+                        if joint > -745.0:
+                            step[i, j] += w * np.exp(joint)
+            for j in range(k):
+                later[j] = density[t, j] + beta[j] - scale[t]
+                alpha[t, j] = w * np.exp(alpha[t, j] + beta[j])
+
+
+@njit(cache=True, nogil=True)
+def log_sum(one: np.ndarray, other: np.ndarray) -> float:
+    """Log Σ_i exp(one_i + other_i), and minus infinity of nothing."""
+    top = -np.inf
+    for i in range(len(one)):
+        top = max(top, one[i] + other[i])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for i in range(len(one)):
+        power = one[i] + other[i] - top
+        if power > -745.0:
+            total += np.exp(power)
+    return top + np.log(total)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def viterbi_steps(
+    value: np.ndarray,
+    begun: bool,
+    transition: np.ndarray,
+    density: np.ndarray,
+    pointer: np.ndarray,
+) -> None:
+    """Move value_j = log b_tj + max_i (value_i + log P_ij) over steps; pointer_tj is the best i."""
+    k = transition.shape[0]
+    turned = transition.T.copy()
+    best = np.empty(k)
+    for t in range(len(density)):
+        for j in range(k):
+            if t > 0 or begun:
+                top, where = value[0] + turned[j, 0], 0
+                for i in range(1, k):
+                    candidate = value[i] + turned[j, i]
+                    where = i if candidate > top else where  # two selects, and no jump
+                    top = candidate if candidate > top else top
+                pointer[t, j] = where
+            else:
+                top = value[j]
+            best[j] = top + density[t, j]
+        for j in range(k):
+            value[j] = best[j]
+
+
+@njit(cache=True, nogil=True)
+def trace_back(last: int, pointer: np.ndarray, path: np.ndarray) -> None:
+    """Follow the pointers from the last state to the first."""
+    path[-1] = last
+    for t in range(len(path) - 1, 0, -1):
+        path[t - 1] = pointer[t, path[t]]
+
+
+@njit(cache=True, nogil=True)
+def viterbi(
+    first: np.ndarray,
+    transition: np.ndarray,
+    density: np.ndarray,
+    offsets: np.ndarray,
+    pointer: np.ndarray,
+    path: np.ndarray,
+    log_probability: np.ndarray,
+) -> None:
+    """The most probable path of each sequence, and the logarithm of its probability."""
+    for s in range(len(offsets) - 1):
+        a, b = offsets[s], offsets[s + 1]
+        value = first.copy()
+        viterbi_steps(value, False, transition, density[a:b], pointer[a:b])
+        last = int(np.argmax(value))
+        log_probability[s] = value[last]
+        trace_back(last, pointer[a:b], path[a:b])
+
+
+@njit(cache=True, nogil=True)
+def count_path(path: np.ndarray, offsets: np.ndarray, weight: np.ndarray, step: np.ndarray) -> None:
+    """Add the weights of the sequences at the steps that their paths take."""
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s] + 1, offsets[s + 1]):
+            step[path[t - 1], path[t]] += weight[s]
+
+
+@njit(cache=True, nogil=True)
+def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
+    """Make each row exp(log b - shift) with its largest at one; a row of nothing is zero."""
+    for t in range(len(log_density)):
+        top = log_density[t].max()
+        if top == -np.inf:
+            log_density[t] = 0.0
+            shift[t] = 0.0
+            continue
+        shift[t] = top
+        for j in range(log_density.shape[1]):
+            log_density[t, j] = np.exp(log_density[t, j] - top)
+
+
+@njit(cache=True, nogil=True)
+def draw_path(state: int, cumulative: np.ndarray, uniform: np.ndarray, path: np.ndarray) -> None:
+    """Walk the chain from a state, one uniform number a step."""
+    path[0] = state
+    for t in range(1, len(path)):
+        row = cumulative[path[t - 1]]
+        path[t] = min(np.searchsorted(row, uniform[t] * row[-1], side="right"), len(row) - 1)

@@ -1,0 +1,170 @@
+r"""Gaussian emissions: densities and expected moments of complete and of incomplete rows.
+
+Moments are taken about the current means, so that they are plain sums and yet lose no digits far
+from zero. A row with missing entries is marginalised exactly: its density is that of the entries
+that it has, and it adds the conditional mean of the others and their conditional covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from panlearn.core.statistics import Sums
+from panlearn.latent._covariances import Covariance
+from panlearn.sequence import _gaussian_kernels as kernels
+from panlearn.sequence._chain_kernels import shifted
+from panlearn.sequence._emissions import Emission
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class StateMoments(Sums):
+    """Weight (k,), shift (d, k) and scatter (d, k) or (d, d, k) about the current means."""
+
+    count: np.ndarray
+    shift: np.ndarray
+    scatter: np.ndarray
+
+
+class GaussianEmission(Emission):
+    """Vectors with means (k, d) and covariances of one of the four kinds, at least a floor."""
+
+    def __init__(
+        self, kind: Covariance, means: np.ndarray, covariances: np.ndarray, floor: float
+    ) -> None:
+        self.kind, self.means, self.covariances, self.floor = kind, means, covariances, floor
+        k, d = means.shape
+        self._matrices = kind.matrices(covariances, k, d)
+        self._diagonal = kind.part(np.eye(d)).ndim == 1
+        self._centre = np.ascontiguousarray(means.T)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if self._diagonal:
+                variance = np.diagonal(self._matrices, axis1=1, axis2=2)
+                self._form = np.ascontiguousarray(0.5 / variance.T)
+                log_det = -0.5 * np.log(variance).sum(axis=1)
+            else:
+                self._form = np.empty((d, d, k))
+                for j, matrix in enumerate(self._matrices):
+                    self._form[:, :, j] = _inverse_root(matrix)
+                log_det = np.log(np.einsum("iik->ik", self._form)).sum(axis=0)
+        if not (np.isfinite(self._form).all() and np.isfinite(means).all()):
+            raise ValueError(
+                "a state has no spread in some direction, or one beyond the floats: raise "
+                "min_covar, or rescale the columns of X"
+            )
+        self._constant = log_det - 0.5 * d * LOG_2PI
+
+    def log_densities(self, values: np.ndarray) -> np.ndarray:
+        k = len(self.means)
+        kernel = kernels.diagonal_log_densities if self._diagonal else kernels.full_log_densities
+        out = np.empty((len(values), k))
+        for rows, seen in _patterns(values):
+            if seen is None:
+                kernel(values, self._centre, self._form, self._constant, out)
+                return out
+            if seen.all():
+                part = np.empty((len(rows), k))
+                kernel(values[rows], self._centre, self._form, self._constant, part)
+                out[rows] = part
+                continue
+            for j, matrix in enumerate(self._matrices):
+                root = _inverse_root(matrix[np.ix_(seen, seen)])
+                white = (values[rows][:, seen] - self.means[j, seen]) @ root.T
+                constant = np.log(np.diag(root)).sum() - 0.5 * len(root) * LOG_2PI
+                out[rows, j] = constant - 0.5 * (white * white).sum(axis=1)
+        return out
+
+    def densities(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        density, shift = self.log_densities(values), np.empty(len(values))
+        shifted(density, shift)
+        return density, shift
+
+    def expect(self, values: np.ndarray, share: np.ndarray) -> StateMoments:
+        k, d = self.means.shape
+        kernel = kernels.diagonal_moments if self._diagonal else kernels.full_moments
+        shift, scatter = np.zeros((d, k)), np.zeros((d, k) if self._diagonal else (d, d, k))
+        for rows, seen in _patterns(values):
+            if seen is None:
+                kernel(values, self._centre, share, shift, scatter)
+            elif seen.all():
+                kernel(values[rows], self._centre, share[rows], shift, scatter)
+            else:
+                self._add_incomplete(values[rows], seen, share[rows], shift, scatter)
+        if not self._diagonal:
+            lower = np.tril(np.ones((d, d)), -1)[:, :, None] * scatter
+            scatter = scatter + lower.swapaxes(0, 1)
+        return StateMoments(share.sum(axis=0), shift, scatter)
+
+    def _add_incomplete(
+        self,
+        X: np.ndarray,
+        seen: np.ndarray,
+        share: np.ndarray,
+        shift: np.ndarray,
+        scatter: np.ndarray,
+    ) -> None:
+        """Add E[x | x_o] - mean, and its square with Cov[x | x_o], of rows that miss the same."""
+        for j, matrix in enumerate(self._matrices):
+            gain = np.linalg.solve(matrix[np.ix_(seen, seen)], matrix[np.ix_(seen, ~seen)])
+            centred = np.zeros(X.shape)
+            centred[:, seen] = X[:, seen] - self.means[j, seen]
+            centred[:, ~seen] = centred[:, seen] @ gain
+            uncertain = np.zeros_like(matrix)
+            uncertain[np.ix_(~seen, ~seen)] = (
+                matrix[np.ix_(~seen, ~seen)] - matrix[np.ix_(~seen, seen)] @ gain
+            )
+            shift[:, j] += share[:, j] @ centred
+            second = (centred.T * share[:, j]) @ centred + share[:, j].sum() * uncertain
+            scatter[..., j] += np.diagonal(second) if self._diagonal else np.tril(second)
+
+    def maximise(self, seen: StateMoments) -> GaussianEmission:
+        count = np.where(seen.count > 1e-12 * seen.count.sum(), seen.count, 0.0)
+        lost = count == 0
+        step = np.where(lost, 0.0, seen.shift / np.where(lost, 1.0, count)).T
+        about = np.stack([self.kind.part(np.outer(s, s)) for s in step])
+        scatter = np.moveaxis(seen.scatter, -1, 0)
+        count = count.reshape(-1, *[1] * (about.ndim - 1))
+        scatter = scatter - count * about
+        # a state without steps stays as it was: it gets a weight that is nothing beside the others
+        count = np.where(lost, 1e-200, count.ravel())
+        for j in np.flatnonzero(lost):
+            scatter[j] = 1e-200 * self.kind.part(self._matrices[j])
+        covariances = self.kind.maximise(scatter, count, self.floor)
+        return GaussianEmission(self.kind, self.means + step, covariances, self.floor)
+
+    def sample(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        noise = rng.standard_normal((len(states), self.means.shape[1]))
+        roots = np.linalg.cholesky(self._matrices)
+        return self.means[states] + np.einsum("nij,nj->ni", roots[states], noise)
+
+    @property
+    def n_parameters(self) -> int:
+        k, d = self.means.shape
+        return k * d + self.kind.n_parameters(k, d)
+
+
+def _inverse_root(matrix: np.ndarray) -> np.ndarray:
+    """R, lower triangular, with Rᵀ R the precision."""
+    if not len(matrix):
+        return matrix
+    try:
+        lower = linalg.cholesky(matrix, lower=True)
+    except (linalg.LinAlgError, ValueError):
+        return np.full_like(matrix, np.nan)
+    return linalg.solve_triangular(lower, np.eye(len(matrix)), lower=True)
+
+
+def _patterns(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    """Rows by the entries that they have; None, once, if every row has all."""
+    everything = np.arange(0)
+    if not np.isnan(values.sum()) or not np.isnan(holes := values).any():
+        yield everything, None
+        return
+    present, code = np.unique(~np.isnan(holes), axis=0, return_inverse=True)
+    for p, seen in enumerate(present):
+        yield np.flatnonzero(code.ravel() == p), seen

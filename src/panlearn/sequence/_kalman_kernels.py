@@ -1,0 +1,305 @@
+r"""The recursions of a linear Gaussian state space, on square roots of covariances.
+
+A covariance is kept as a lower triangular factor, :math:`P = S S^\top`, so that it can be neither
+indefinite nor asymmetric. Every step is one triangularisation: an array is rotated from the right,
+which leaves its product with its own transpose as it is, until it is lower triangular. With o the
+components that are observed,
+
+.. math::
+    \begin{pmatrix} R_o^{1/2} & H_o S^- \\ 0 & S^- \end{pmatrix} \to
+    \begin{pmatrix} L & 0 \\ G & S \end{pmatrix}, \qquad
+    \begin{pmatrix} F S & Q^{1/2} \\ S & 0 \end{pmatrix} \to
+    \begin{pmatrix} S^-_+ & 0 \\ \bar C & D \end{pmatrix}
+
+give the factor L of the covariance of the innovation, the gain :math:`G L^{-1}`, the smoothing gain
+:math:`C = \bar C (S^-_+)^{-1}` and the factor D of what is left of a state once the next is known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Two covariances in a row that differ by less are the fixed point of the recursion.
+SETTLED = 2e-15
+LOG_2_PI = np.log(2 * np.pi)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def triangularise(A: np.ndarray, rows: int, columns: int) -> None:
+    """Make A[:rows, :columns] lower triangular by reflections of its columns, in place."""
+    for i in range(min(rows, columns)):
+        tail = 0.0
+        for c in range(i + 1, columns):
+            tail += A[i, c] * A[i, c]
+        head = A[i, i]
+        if tail == 0.0:
+            if head < 0.0:
+                for r in range(i, rows):
+                    A[r, i] = -A[r, i]
+            continue
+        norm = np.sqrt(head * head + tail)
+        # v = row + sign(head) norm e_i, so that nothing cancels
+        pivot = head + norm if head >= 0.0 else head - norm
+        scale = 2.0 / (tail + pivot * pivot)
+        for r in range(i + 1, rows):
+            dot = A[r, i] * pivot
+            for c in range(i + 1, columns):
+                dot += A[r, c] * A[i, c]
+            dot *= scale
+            A[r, i] -= dot * pivot
+            for c in range(i + 1, columns):
+                A[r, c] -= dot * A[i, c]
+        A[i, i] = -norm if head >= 0.0 else norm
+        for c in range(i + 1, columns):
+            A[i, c] = 0.0
+        if A[i, i] < 0.0:
+            for r in range(i, rows):
+                A[r, i] = -A[r, i]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left: int) -> None:
+    """out[top:, left:] = M S with S lower triangular."""
+    for i in range(M.shape[0]):
+        for j in range(S.shape[0]):
+            out[top + i, left + j] = 0.0
+        for k in range(S.shape[0]):
+            value = M[i, k]
+            for j in range(k + 1):
+                out[top + i, left + j] += value * S[k, j]
+
+
+@njit(cache=True, nogil=True)
+def update(
+    y: np.ndarray,
+    H: np.ndarray,
+    R_root: np.ndarray,
+    mean: np.ndarray,
+    S: np.ndarray,
+    A: np.ndarray,
+    innovation: np.ndarray,
+) -> tuple[float, int]:
+    """Take in one observation: mean and S become those after it. A is work space.
+
+    Returns the log-likelihood of the observation and how many of its components were seen; their
+    factor L and the matrix G are left in A.
+    """
+    m, n = H.shape
+    seen = 0
+    for i in range(m):
+        if np.isnan(y[i]):
+            continue
+        value = y[i]
+        for j in range(m):
+            A[seen, j] = R_root[i, j]
+        for j in range(n):
+            value -= H[i, j] * mean[j]
+            A[seen, m + j] = 0.0
+        for k in range(n):
+            for j in range(k + 1):
+                A[seen, m + j] += H[i, k] * S[k, j]
+        innovation[seen] = value
+        seen += 1
+    if seen == 0:
+        return 0.0, 0
+    for i in range(n):
+        for j in range(m):
+            A[seen + i, j] = 0.0
+        for j in range(n):
+            A[seen + i, m + j] = S[i, j]
+    triangularise(A, seen + n, m + n)
+    for i in range(n):
+        for j in range(n):
+            # columns beyond the triangle hold zeros, or nothing if all of the noise is seen
+            S[i, j] = A[seen + i, seen + j] if j <= i else 0.0
+    return move(mean, A, innovation, seen), seen
+
+
+@njit(cache=True, nogil=True)
+def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> float:
+    """Add the gain times the innovation to the mean, and give the innovation's log-density."""
+    total = -0.5 * seen * LOG_2_PI
+    for i in range(seen):
+        value = innovation[i]
+        for j in range(i):
+            value -= A[i, j] * innovation[j]
+        # a factor of zero is an innovation that cannot be: it says nothing
+        value = value / A[i, i] if A[i, i] > 0.0 else 0.0
+        innovation[i] = value
+        total -= 0.5 * value * value
+        if A[i, i] > 0.0:
+            total -= np.log(A[i, i])
+    for k in range(len(mean)):
+        for i in range(seen):
+            mean[k] += A[seen + k, i] * innovation[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def predict(
+    F: np.ndarray,
+    offset: np.ndarray,
+    Q_root: np.ndarray,
+    mean: np.ndarray,
+    S: np.ndarray,
+    A: np.ndarray,
+    ahead: np.ndarray,
+    S_ahead: np.ndarray,
+    C: np.ndarray,
+    D: np.ndarray,
+) -> None:
+    """Go one step ahead, and keep the smoothing gain C and the factor D if these have rows."""
+    n = len(mean)
+    back = len(C) > 0
+    _times_factor(F, S, A, 0, 0)
+    for i in range(n):
+        ahead[i] = offset[i]
+        for j in range(n):
+            ahead[i] += F[i, j] * mean[j]
+            A[i, n + j] = Q_root[i, j]
+            if back:
+                A[n + i, j] = S[i, j]
+                A[n + i, n + j] = 0.0
+    triangularise(A, 2 * n if back else n, 2 * n)
+    for i in range(n):
+        for j in range(n):
+            S_ahead[i, j] = A[i, j] if j <= i else 0.0
+    if not back:
+        return
+    for i in range(n):
+        for j in range(n):
+            D[i, j] = A[n + i, n + j] if j <= i else 0.0
+        for j in range(n - 1, -1, -1):
+            value = A[n + i, j]
+            for k in range(j + 1, n):
+                value -= C[i, k] * S_ahead[k, j]
+            C[i, j] = value / S_ahead[j, j] if S_ahead[j, j] > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _same(S: np.ndarray, T: np.ndarray) -> bool:
+    largest, difference = 0.0, 0.0
+    for i in range(len(S)):
+        for j in range(i + 1):
+            largest = max(largest, abs(S[i, j]))
+            difference = max(difference, abs(S[i, j] - T[i, j]))
+    return difference <= SETTLED * largest
+
+
+@njit(cache=True, nogil=True)
+def forward(
+    Y: np.ndarray,
+    F: np.ndarray,
+    offset: np.ndarray,
+    Q_root: np.ndarray,
+    H: np.ndarray,
+    R_root: np.ndarray,
+    first: np.ndarray,
+    S_first: np.ndarray,
+    means: np.ndarray,
+    factors: np.ndarray,
+    ahead: np.ndarray,
+    C: np.ndarray,
+    D: np.ndarray,
+    settled: np.ndarray,
+) -> float:
+    """Filter one series; matrices have one entry, or one for each step.
+
+    Fills the filtered means and factors, the means ahead of each observation, and, if these have
+    entries, the smoothing gains and their factors. Once a covariance has come to rest, and while
+    every component is seen, it is not computed again, and the step is marked as settled. Returns
+    the log-likelihood.
+    """
+    T, m = Y.shape
+    n = len(first)
+    A = np.empty((max(m, n) + n, max(m, n) + n))
+    gain = np.empty_like(A)
+    innovation = np.empty(m)
+    mean, S, S_ahead = first.copy(), S_first.copy(), S_first.copy()
+    before = np.full_like(S, np.inf)
+    back = len(C) > 0
+    none = np.empty((0, n))
+    constant = len(F) == len(Q_root) == len(H) == len(R_root) == 1
+    rest = False
+    total = 0.0
+    for t in range(T):
+        ahead[t] = mean
+        if rest:
+            for i in range(m):
+                value = Y[t, i]
+                for j in range(n):
+                    value -= H[0, i, j] * mean[j]
+                innovation[i] = value
+                rest = rest and not np.isnan(value)
+        if rest:
+            total += move(mean, gain, innovation, m)
+            settled[t] = True
+            means[t], factors[t] = mean, factors[t - 1]
+        else:
+            S[:] = S_ahead
+            gained, seen = update(
+                Y[t], H[t % len(H)], R_root[t % len(R_root)], mean, S, A, innovation
+            )
+            total += gained
+            means[t], factors[t] = mean, S
+            if constant and seen == m:
+                rest = _same(S, before)
+                gain[:] = A
+                before[:] = S
+            else:
+                before[:] = np.inf
+        if t + 1 == T:
+            break
+        following = np.empty(n)
+        if rest and settled[t]:
+            for i in range(n):
+                following[i] = offset[t % len(offset), i]
+                for j in range(n):
+                    following[i] += F[0, i, j] * mean[j]
+            if back:
+                C[t], D[t] = C[t - 1], D[t - 1]
+        else:
+            predict(
+                F[t % len(F)],
+                offset[t % len(offset)],
+                Q_root[t % len(Q_root)],
+                mean,
+                S,
+                A,
+                following,
+                S_ahead,
+                C[t] if back else none,
+                D[t] if back else none,
+            )
+        mean = following
+    return total
+
+
+@njit(cache=True, nogil=True)
+def backward(
+    means: np.ndarray,
+    factors: np.ndarray,
+    ahead: np.ndarray,
+    C: np.ndarray,
+    D: np.ndarray,
+    settled: np.ndarray,
+) -> None:
+    """Smooth one series in place: filtered means and factors become smoothed ones."""
+    T, n = means.shape
+    A = np.empty((n, 2 * n))
+    rest = False
+    for t in range(T - 2, -1, -1):
+        for i in range(n):
+            for j in range(n):
+                means[t, i] += C[t, i, j] * (means[t + 1, j] - ahead[t + 1, j])
+        if rest and settled[t]:
+            factors[t] = factors[t + 1]
+            continue
+        _times_factor(C[t], factors[t + 1], A, 0, 0)
+        A[:, n:] = D[t]
+        triangularise(A, n, 2 * n)
+        for i in range(n):
+            for j in range(n):
+                factors[t, i, j] = A[i, j] if j <= i else 0.0
+        rest = settled[t] and settled[t + 1] and _same(factors[t], factors[t + 1])

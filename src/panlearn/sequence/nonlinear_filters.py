@@ -1,0 +1,248 @@
+r"""Filters for a state that moves, and is seen, through functions.
+
+.. math::
+    x_{t+1} = f(x_t) + w_t, \quad w_t \sim \mathcal{N}(0, Q), \qquad
+    y_t = h(x_t) + v_t, \quad v_t \sim \mathcal{N}(0, R)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from panlearn.sequence._state_space import root
+
+Map = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class FilteredStates:
+    """The states of a series, each given what was seen up to it.
+
+    Attributes
+    ----------
+    means : ndarray of shape (T, n_states)
+    covariances : ndarray of shape (T, n_states, n_states)
+    log_likelihood : float
+        Of the series, with every innovation taken as Gaussian.
+    """
+
+    means: np.ndarray
+    covariances: np.ndarray
+    log_likelihood: float
+
+
+def extended_kalman_filter(
+    X: Any,
+    transition: Map,
+    observation: Map,
+    transition_covariance: Any,
+    observation_covariance: Any,
+    initial_mean: Any,
+    initial_covariance: Any,
+    *,
+    transition_jacobian: Map | None = None,
+    observation_jacobian: Map | None = None,
+) -> FilteredStates:
+    r"""Filter a series with f and h replaced by their tangents at the mean.
+
+    .. math:: f(x) \approx f(m) + F (x - m), \quad F = \partial f / \partial x |_m
+
+    Parameters
+    ----------
+    X : array-like of shape (T, n_features)
+        The series; NaN is not observed.
+    transition, observation : callable
+        f and h, of a state of shape (n_states,).
+    transition_covariance, observation_covariance : array-like
+        Q and R.
+    initial_mean, initial_covariance : array-like
+        The law of the first state.
+    transition_jacobian, observation_jacobian : callable, default=None
+        Their matrices of derivatives; central differences if not given.
+
+    Returns
+    -------
+    FilteredStates
+
+    References
+    ----------
+    S. Särkkä (2013). Bayesian Filtering and Smoothing, chapter 5. Cambridge University Press.
+    doi:10.1017/CBO9781139344203
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.sequence import extended_kalman_filter
+    >>> falling = lambda x: np.array([x[0] + x[1], x[1] - 1.0])
+    >>> height = lambda x: x[:1]
+    >>> X = [[100.0], [100.0], [99.0], [97.0]]
+    >>> found = extended_kalman_filter(
+    ...     X, falling, height, 1e-6 * np.eye(2), [[0.01]], [100.0, 0.0], np.eye(2)
+    ... )
+    >>> found.means[-1].round(1)
+    array([97., -3.])
+    """
+
+    def linearised(function: Map, jacobian: Map | None) -> Transform:
+        def through(mean: np.ndarray, covariance: np.ndarray) -> tuple[Any, Any, Any]:
+            slope = _differences(function, mean) if jacobian is None else jacobian(mean)
+            slope = np.atleast_2d(np.asarray(slope, dtype=float))
+            across = covariance @ slope.T
+            return np.asarray(function(mean), dtype=float), slope @ across, across
+
+        return through
+
+    return _filter(
+        X,
+        linearised(transition, transition_jacobian),
+        linearised(observation, observation_jacobian),
+        *(transition_covariance, observation_covariance, initial_mean, initial_covariance),
+    )
+
+
+def unscented_kalman_filter(
+    X: Any,
+    transition: Map,
+    observation: Map,
+    transition_covariance: Any,
+    observation_covariance: Any,
+    initial_mean: Any,
+    initial_covariance: Any,
+    *,
+    alpha: float = 1.0,
+    beta: float = 2.0,
+    kappa: float = 0.0,
+) -> FilteredStates:
+    r"""Filter a series with the moments of f and h taken from points around the mean.
+
+    .. math::
+        x^{\pm i} = m \pm \sqrt{n + \lambda} \, S_i, \quad P = S S^\top, \quad
+        \lambda = \alpha^2 (n + \kappa) - n, \qquad
+        \mathbb{E} f(x) \approx \sum_i w_i f(x^i)
+
+    Parameters
+    ----------
+    X : array-like of shape (T, n_features)
+        The series; NaN is not observed.
+    transition, observation : callable
+        f and h, of a state of shape (n_states,).
+    transition_covariance, observation_covariance : array-like
+        Q and R.
+    initial_mean, initial_covariance : array-like
+        The law of the first state.
+    alpha, beta, kappa : float
+        How far the points lie from the mean, and how its own weight in a covariance differs; beta
+        of 2 suits a Gaussian.
+
+    Returns
+    -------
+    FilteredStates
+
+    Notes
+    -----
+    Exact where f and h are linear, and of third order in the mean where they are not.
+
+    References
+    ----------
+    S. J. Julier and J. K. Uhlmann (2004). Unscented filtering and nonlinear estimation.
+    Proceedings of the IEEE 92(3). doi:10.1109/JPROC.2003.823141
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.sequence import unscented_kalman_filter
+    >>> turn = lambda x: np.array([x[0] + 0.1, x[1]])
+    >>> place = lambda x: x[1] * np.array([np.cos(x[0]), np.sin(x[0])])
+    >>> X = [place([0.1 * t, 2.0]) for t in range(20)]
+    >>> found = unscented_kalman_filter(
+    ...     X, turn, place, 1e-4 * np.eye(2), 0.01 * np.eye(2), [0.0, 1.0], np.eye(2)
+    ... )
+    >>> found.means[-1].round(1)
+    array([1.9, 2. ])
+    """
+    n = np.size(initial_mean)
+    spread = alpha**2 * (n + kappa)
+    if not spread > 0:
+        raise ValueError(f"alpha**2 * (n_states + kappa) must be positive; got {spread:g}")
+    weights = np.full(2 * n + 1, 0.5 / spread)
+    weights[0] = 1 - n / spread
+    spread_weights = weights.copy()
+    spread_weights[0] += 1 - alpha**2 + beta
+
+    def moments(function: Map) -> Transform:
+        def through(mean: np.ndarray, covariance: np.ndarray) -> tuple[Any, Any, Any]:
+            steps = np.sqrt(spread) * root(covariance).T
+            points = mean + np.vstack([np.zeros((1, n)), steps, -steps])
+            values = np.array([function(point) for point in points], dtype=float)
+            centre = weights @ values
+            away = values - centre
+            weighed = spread_weights[:, None] * away
+            return centre, away.T @ weighed, (points - mean).T @ weighed
+
+        return through
+
+    return _filter(
+        X,
+        moments(transition),
+        moments(observation),
+        *(transition_covariance, observation_covariance, initial_mean, initial_covariance),
+    )
+
+
+Transform = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Of a mean and a covariance of x: those of g(x), and the covariance of x with g(x)."""
+
+
+def _filter(
+    X: Any, move: Transform, see: Transform, Q: Any, R: Any, mean: Any, covariance: Any
+) -> FilteredStates:
+    """Condition the joint Gaussian of state and observation, step by step."""
+    Y = np.asarray(X, dtype=float)
+    if Y.ndim != 2 or not len(Y):
+        raise ValueError(f"X must be one series of shape (T, n_features); got {Y.shape}")
+    if np.isinf(Y).any():
+        raise ValueError("X must not hold infinity; NaN is what was not observed")
+    mean, P = np.array(mean, dtype=float), np.array(covariance, dtype=float)
+    Q, R = np.asarray(Q, dtype=float), np.asarray(R, dtype=float)
+    n, m = len(mean), Y.shape[1]
+    for name, matrix, size in (
+        ("initial_covariance", P, n),
+        ("transition_covariance", Q, n),
+        ("observation_covariance", R, m),
+    ):
+        if matrix.shape != (size, size):
+            raise ValueError(f"{name} must have the shape {(size, size)}; got {matrix.shape}")
+    means, covariances, total = np.empty((len(Y), n)), np.empty((len(Y), n, n)), 0.0
+    for t, y in enumerate(Y):
+        seen = ~np.isnan(y)
+        if seen.any():
+            centre, spread, across = see(mean, P)
+            spread, across = (spread + R)[np.ix_(seen, seen)], across[:, seen]
+            factor = linalg.cho_factor(spread, lower=True)
+            gain = linalg.cho_solve(factor, across.T).T
+            innovation = (y - centre)[seen]
+            mean = mean + gain @ innovation
+            P = P - gain @ spread @ gain.T
+            whitened = linalg.solve_triangular(factor[0], innovation, lower=True)
+            total -= 0.5 * (whitened @ whitened + seen.sum() * np.log(2 * np.pi))
+            total -= np.log(np.diag(factor[0])).sum()
+        means[t], covariances[t] = mean, (P + P.T) / 2
+        if t + 1 < len(Y):
+            mean, spread, _ = move(mean, covariances[t])
+            P = spread + Q
+    return FilteredStates(means, covariances, float(total))
+
+
+def _differences(function: Map, x: np.ndarray) -> np.ndarray:
+    """Central differences of a function of a state."""
+    step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(x), 1.0)
+    columns = [
+        (np.asarray(function(x + move)) - np.asarray(function(x - move))) / (2 * size)
+        for size, move in zip(step, np.diag(step), strict=True)
+    ]
+    return np.column_stack(columns)

@@ -1,0 +1,230 @@
+r"""The best stump for weights that change: exact, without a walk over all rows in order; compiled.
+
+The rows in the order of a feature are cut into blocks, once. For new weights a pass that reads
+memory in order sums the classes of each block. The score of a split,
+:math:`\sum_k L_k^2 / W_L + \sum_k R_k^2 / W_R`, is convex in the sums L that lie on the left, and
+inside a block these lie between its ends: so it is at most the largest score at the corners of
+that box, and only the rows of a block whose bound exceeds the best score known are walked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from panlearn.tree._grow import Features
+from panlearn.tree._split import MISSING, TIE, midpoint
+from panlearn.tree._structure import Tree
+
+# A box has 2 to the power of the classes corners; with more than this all rows are walked.
+MOST_CLASSES = 4
+
+
+class Blocks(NamedTuple):
+    """Presorted features, the block of each row and what a block holds at most, (d, n) and (d,)."""
+
+    columns: np.ndarray
+    order: np.ndarray
+    block: np.ndarray
+    size: np.ndarray
+    valid: np.ndarray
+
+
+def cut_into_blocks(features: Features) -> Blocks:
+    """Number the rows of each feature by block, MISSING where there is no value."""
+    columns, order = features.columns, features.order
+    valid = (~np.isnan(columns)).sum(axis=1)
+    size = np.maximum(1, -(-valid // MISSING))
+    block = np.full(order.shape, MISSING, dtype=np.uint8)
+    for j in range(len(order)):
+        block[j, order[j, : valid[j]]] = np.arange(valid[j]) // size[j]
+    return Blocks(columns, order, block, size, valid)
+
+
+def stump_tree(
+    d: int, feature: int, threshold: float, missing_left: bool, sums: np.ndarray, size: np.ndarray
+) -> Tree:
+    """The root and its two children, or the root alone."""
+    nodes = 3 if feature >= 0 else 1
+    sums, size = sums[:nodes], size[:nodes]
+    weight = sums.sum(axis=1)
+    value = sums / weight[:, None]
+    return Tree(
+        d,
+        np.array([1, -1, -1] if feature >= 0 else [-1], dtype=np.int32),
+        np.array([2, -1, -1] if feature >= 0 else [-1], dtype=np.int32),
+        np.array([max(feature, -2), -2, -2][:nodes], dtype=np.int32),
+        np.array([threshold, -2.0, -2.0][:nodes]),
+        np.array([missing_left, False, False][:nodes]),
+        1 - (value**2).sum(axis=1),
+        size,
+        weight,
+        value,
+    )
+
+
+@njit(cache=True, nogil=True)
+def best_stump(
+    blocks: Blocks, codes: np.ndarray, weight: np.ndarray, n_classes: int
+) -> tuple[int, float, bool, np.ndarray, np.ndarray]:
+    """The stump that decreases the Gini impurity most.
+
+    Feature, -2 if no rows differ; threshold; whether missing values go left; sums of the classes
+    and number of rows of the root, of its left and of its right child.
+    """
+    d, n = blocks.order.shape
+    histogram = np.zeros((d, MISSING + 1, n_classes))
+    for j in range(d):
+        sums_of_blocks = histogram[j]
+        block = blocks.block[j]
+        for i in range(n):
+            sums_of_blocks[block[i], codes[i]] += weight[i]
+    sums = np.zeros(n_classes)
+    for i in range(n):
+        sums[codes[i]] += weight[i]
+    slack = TIE * sums.sum()
+    left, work = np.empty(n_classes), np.empty(n_classes)
+    # between blocks first, to know what the rows inside a block have to exceed
+    known = -np.inf
+    for j in range(d):
+        for side in range(2 if blocks.valid[j] < n else 1):
+            start_of(left, histogram[j], side)
+            last = blocks.valid[j] - (side == 1 or blocks.valid[j] == n)
+            for b in range(last // blocks.size[j]):
+                left += histogram[j, b]
+                if is_split(blocks, j, (b + 1) * blocks.size[j] - 1):
+                    known = max(known, split_score(left, sums))
+    best, feature, threshold, missing_left = -np.inf, -2, -2.0, False
+    for j in range(d):
+        for side in range(2 if blocks.valid[j] < n else 1):
+            start_of(left, histogram[j], side)
+            last = blocks.valid[j] - (side == 1 or blocks.valid[j] == n)
+            for b in range(-(-last // blocks.size[j])):
+                bound = np.inf
+                if n_classes <= MOST_CLASSES:
+                    bound = bound_of(left, histogram[j, b], sums, work)
+                if bound > max(best, known - 2 * slack):
+                    work[:] = left
+                    start, stop = b * blocks.size[j], min((b + 1) * blocks.size[j], last)
+                    score, at = walk(
+                        blocks, j, start, stop, codes, weight, sums, work, best + slack, slack
+                    )
+                    if at >= 0:
+                        best, feature, missing_left = score, j, side == 1
+                        column, order = blocks.columns[j], blocks.order[j]
+                        threshold = np.inf
+                        if at + 1 < blocks.valid[j]:
+                            threshold = midpoint(column[order[at]], column[order[at + 1]])
+                left += histogram[j, b]
+
+    node_sums, size = np.zeros((3, n_classes)), np.zeros(3, np.int32)
+    node_sums[0], size[0] = sums, n
+    if feature >= 0:
+        column = blocks.columns[feature]
+        for i in range(n):
+            x = column[i]
+            child = 1 if (missing_left if np.isnan(x) else x <= threshold) else 2
+            node_sums[child, codes[i]] += weight[i]
+            size[child] += 1
+        if blocks.valid[feature] == n:  # a value that is first missing later goes with more rows
+            missing_left = size[1] > size[2]
+    return feature, threshold, missing_left, node_sums, size
+
+
+@njit(cache=True, nogil=True)
+def start_of(left: np.ndarray, histogram: np.ndarray, side: int) -> None:
+    """What lies on the left before any value: nothing, or what is missing."""
+    left[:] = 0.0
+    if side == 1:
+        left += histogram[MISSING]
+
+
+@njit(cache=True, nogil=True)
+def is_split(blocks: Blocks, j: int, at: int) -> bool:
+    """Whether a threshold goes between this row of the order and the next."""
+    if at + 1 == blocks.valid[j]:
+        return True
+    column, order = blocks.columns[j], blocks.order[j]
+    return column[order[at]] != column[order[at + 1]]
+
+
+@njit(cache=True, nogil=True)
+def split_score(left: np.ndarray, sums: np.ndarray) -> float:
+    """The score of a split with these sums on the left; an empty side adds nothing."""
+    left_weight, right_weight, left_total, right_total = 0.0, 0.0, 0.0, 0.0
+    for k in range(len(sums)):
+        right = sums[k] - left[k]
+        left_weight += left[k]
+        right_weight += right
+        left_total += left[k] * left[k]
+        right_total += right * right
+    score = left_total / left_weight if left_weight > 0 else 0.0
+    return score + right_total / right_weight if right_weight > 0 else score
+
+
+@njit(cache=True, nogil=True)
+def bound_of(left: np.ndarray, inside: np.ndarray, sums: np.ndarray, corner: np.ndarray) -> float:
+    """The largest score at the corners of the box from `left` to `left` + `inside`."""
+    result = -np.inf
+    for number in range(2 ** len(left)):
+        for k in range(len(left)):
+            corner[k] = left[k] + inside[k] * (number >> k & 1)
+        result = max(result, split_score(corner, sums))
+    return result
+
+
+@njit(cache=True, nogil=True)
+def walk(
+    blocks: Blocks,
+    j: int,
+    start: int,
+    stop: int,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    sums: np.ndarray,
+    left: np.ndarray,
+    best: float,
+    slack: float,
+) -> tuple[float, int]:
+    """The best split inside a block and its place, -1 if none exceeds `best`.
+
+    `left` is what lies left of the block, and in the end of its last row.
+    """
+    at = -1
+    for i in range(start, stop):
+        r = blocks.order[j, i]
+        left[codes[r]] += weight[r]
+        if is_split(blocks, j, i):
+            score = split_score(left, sums)
+            if score > best:
+                best, at = score + slack, i
+    return best - slack, at
+
+
+@njit(cache=True, nogil=True)
+def reweight(
+    weight: np.ndarray, wrong: np.ndarray, n_classes: int, learning_rate: float
+) -> tuple[float, float]:
+    r"""Error and vote of a classifier; the weights, which sum to one, become those for the next.
+
+    :math:`\alpha = \eta (\log\frac{1 - \epsilon}{\epsilon} + \log(K - 1))`; one for a classifier
+    without error or no better than chance, which leave the weights as they are.
+    """
+    error = 0.0
+    for i in range(len(weight)):
+        if wrong[i]:
+            error += weight[i]
+    if not 0 < error < 1 - 1 / n_classes:
+        return error, 1.0
+    alpha = learning_rate * (np.log1p(-error) - np.log(error) + np.log(n_classes - 1))
+    # relative to the heaviest, so that a large alpha does not overflow
+    factor, mass = np.exp(-alpha), 0.0
+    for i in range(len(weight)):
+        if not wrong[i]:
+            weight[i] *= factor
+        mass += weight[i]
+    for i in range(len(weight)):
+        weight[i] = max(weight[i] / mass, np.finfo(np.float64).tiny)
+    return error, alpha

@@ -1,0 +1,149 @@
+"""NMF: optimality, the updates against plain NumPy, the loss, the penalties, the parameters."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import nnls
+from scipy.special import kl_div
+
+from panlearn.latent import NMF
+from panlearn.latent._nonnegative import Penalty, _descend, quotients
+
+KL = {"solver": "mu", "beta_loss": "kullback-leibler"}
+
+
+@pytest.fixture(name="X")
+def rows(rng):
+    return rng.gamma(0.5, size=(40, 3)) @ rng.gamma(0.5, size=(3, 12)) + 0.1 * rng.random((40, 12))
+
+
+def objective(model, X, W):
+    """The formula of the docstring."""
+    fitted = W @ model.components_
+    n, d = X.shape
+    loss = 0.5 * ((X - fitted) ** 2).sum()
+    if model.beta_loss != "frobenius":
+        loss = kl_div(X, fitted).sum()
+    alphas = model.alpha_W, model.alpha_W if model.alpha_H == "same" else model.alpha_H
+    for alpha, factor, count in zip(alphas, (W, model.components_), (d, n), strict=True):
+        share = model.l1_ratio
+        size = share * factor.sum() + (1 - share) / 2 * (factor**2).sum()
+        loss += alpha * count * size
+    return loss
+
+
+@pytest.mark.parametrize("way", [{}, {"solver": "mu"}, KL], ids=["cd", "mu", "kl"])
+@pytest.mark.parametrize("penalty", [{}, {"alpha_W": 0.01, "l1_ratio": 0.5}])
+def test_history_is_the_objective_and_never_rises(X, way, penalty):
+    one = NMF(3, tol=0, max_iter=30, random_state=0, **way, **penalty)
+    with pytest.warns(match="did not converge"):
+        one.fit(X)
+    assert np.diff(one.history_["objective"]).max() <= 1e-10
+    assert one.components_.min() >= 0
+    # the best W of the last H is no worse than the W of the loop
+    assert objective(one, X, one.transform(X)) <= one.history_["objective"][-1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("way", [{}, KL], ids=["cd", "kl"])
+def test_gradients_at_the_solution(X, way):
+    settings = dict(tol=0, max_iter=20_000, alpha_W=0.02, alpha_H=0.03, l1_ratio=0.4, **way)
+    model = NMF(2, random_state=0, **settings).fit(X)  # ends when no digit of the objective moves
+    W, H = model.transform(X), model.components_
+    n, d = X.shape
+    if way:
+        left, right = 1 - X / (W @ H), H
+    else:
+        left, right = W @ H - X, H
+    for factor, gradient, strength in (
+        (W, left @ right.T, 0.02 * d),
+        (H, W.T @ left, 0.03 * n),
+    ):
+        slope = gradient + strength * (0.4 + 0.6 * factor)
+        inside = factor > 1e-6
+        assert np.abs(slope[inside]).max() < 2e-5  # multiplicative steps end slowly
+        assert slope[~inside].min(initial=0) > -1e-5
+
+
+def test_one_sweep_is_coordinate_descent(rng):
+    W, cross, G = rng.random((5, 4)), rng.normal(size=(5, 4)), np.cov(rng.normal(size=(4, 20)))
+    l1, l2 = 0.1, 0.2
+    expected = W.copy()
+    for row, c in zip(expected, cross, strict=True):
+        for t in range(4):
+            row[t] = max(0, (c[t] - l1 - G[t] @ row + G[t, t] * row[t]) / (G[t, t] + l2))
+    _descend(W, cross, G, np.array([l1, l2]), 1, 0.0)
+    np.testing.assert_allclose(W, expected, atol=1e-14)
+    assert Penalty(l1, l2).value(W, np.ones(5)) == pytest.approx(
+        l1 * W.sum() + l2 / 2 * (W**2).sum()
+    )
+
+
+def test_quotients_of_sparse_rows_are_those_of_dense_ones(rng):
+    X = sparse.random(20, 7, 0.4, "csr", rng=rng)
+    W, Ht = rng.random((20, 3)), rng.random((7, 3))
+    expected = X.toarray() / (W @ Ht.T)
+    np.testing.assert_allclose(quotients(X, W, Ht).toarray(), expected, rtol=1e-13)
+    np.testing.assert_allclose(quotients(X.toarray(), W, Ht), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("way", [{}, KL], ids=["cd", "kl"])
+def test_sparse_rows_give_what_dense_ones_give(rng, way):
+    X = sparse.random(3000, 300, 0.05, "csr", rng=rng)  # several blocks
+    settings = dict(max_iter=5, tol=0, random_state=0, **way)
+    with pytest.warns(match="did not converge"):
+        ours = NMF(4, **settings).fit(X)
+    with pytest.warns(match="did not converge"):
+        dense = NMF(4, **settings).fit(X.toarray())
+    np.testing.assert_allclose(ours.components_, dense.components_, atol=1e-12)
+    assert ours.reconstruction_err_ == pytest.approx(dense.reconstruction_err_, rel=1e-12)
+
+
+def test_transform_is_non_negative_least_squares(X):
+    model = NMF(3, random_state=0).fit(X)
+    expected = np.array([nnls(model.components_.T, x)[0] for x in X])
+    np.testing.assert_allclose(model.transform(X), expected, atol=1e-6)
+    np.testing.assert_allclose(model.transform(X[3:4]), model.transform(X)[3:4], atol=1e-14)
+    np.testing.assert_array_equal(NMF(3, random_state=0).fit_transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("way", [{}, KL], ids=["cd", "kl"])
+def test_reconstruction_error(X, rng, way):
+    W, H = rng.random((40, 3)), rng.random((3, 12))
+    weight = rng.random(40)
+    model = NMF(3, init="custom", max_iter=1, tol=0, **way)
+    with pytest.warns(match="did not converge"):
+        model.fit(X, sample_weight=weight, W=W, H=H)
+    assert model.reconstruction_err_ > 0
+    exact = rng.random((30, 2)) @ rng.random((2, 5))
+    model = NMF(2, tol=1e-14, max_iter=20_000, random_state=0, **way).fit(exact)
+    # divergences are differences of sums: they lose half the digits when there is no error
+    assert model.reconstruction_err_ < 1e-3
+    np.testing.assert_allclose(model.inverse_transform(model.transform(exact)), exact, atol=1e-3)
+
+
+def test_the_first_factors_can_be_given(X, rng):
+    W, H = rng.random((40, 3)), rng.random((3, 12))
+    kept = W.copy(), H.copy()
+    with pytest.warns(match="did not converge"):
+        NMF(3, init="custom", max_iter=2, tol=0).fit(X, W=W, H=H)
+    np.testing.assert_array_equal(W, kept[0])
+    np.testing.assert_array_equal(H, kept[1])
+    with pytest.raises(ValueError, match="W is None"):
+        NMF(3, init="custom").fit(X, H=H)
+    with pytest.raises(ValueError, match=r"H must have shape \(3, 12\)"):
+        NMF(3, init="custom").fit(X, W=W, H=H[:2])
+    with pytest.raises(ValueError, match="Negative"):
+        NMF(3, init="custom").fit(X, W=W, H=-H)
+
+
+def test_what_does_not_go_together_is_refused(X):
+    with pytest.raises(ValueError, match="solver='mu'"):
+        NMF(beta_loss="kullback-leibler").fit(X)
+    with pytest.raises(ValueError, match="init='random'"):
+        NMF(13, init="nndsvd").fit(X)
+    with pytest.raises(ValueError, match="ask for fewer"):
+        NMF(41).fit(X)
+    with pytest.raises(ValueError, match="Negative"):
+        NMF(2).fit(-X)
+    with pytest.raises(ValueError, match=r"\(n_samples, 2\)"):
+        NMF(2, random_state=0).fit(X).inverse_transform(X)

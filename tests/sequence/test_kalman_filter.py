@@ -1,0 +1,347 @@
+"""The Kalman filter against the joint Gaussian of a whole series, written out."""
+
+import numpy as np
+import pytest
+from scipy import linalg, stats
+
+from panlearn.core.sources import Sequences
+from panlearn.sequence import KalmanFilter
+from panlearn.sequence._kalman_kernels import triangularise
+from panlearn.sequence._state_space import expect, root
+
+
+def random_model(rng, n=3, m=2, p=0, T=None, **parameters):
+    """A stable model; with T its matrices vary with time."""
+    lead = () if T is None else (T,)
+
+    def covariance(k):
+        A = rng.normal(size=(*lead, k, 2 * k))
+        return A @ np.swapaxes(A, -1, -2) / (2 * k)
+
+    F = 0.5 * rng.normal(size=(*lead, n, n)) / np.sqrt(n)
+    matrices = (F + 0.4 * np.eye(n), rng.normal(size=(*lead, m, n)), covariance(n), covariance(m))
+    start = rng.normal(size=(n, n))
+    parameters.setdefault("initial_mean", rng.normal(size=n))
+    parameters.setdefault("initial_covariance", start @ start.T)
+    parameters.setdefault("observation_offset", rng.normal(size=m))
+    if p:
+        parameters["control"] = rng.normal(size=(*lead, n, p))
+    return KalmanFilter.from_matrices(*matrices, **parameters)
+
+
+def at(matrix, t, ndim=2):
+    return matrix[t] if matrix.ndim > ndim else matrix
+
+
+def joint(model, T, U=None):
+    """Mean and covariance of all states, then all observations, one below the other."""
+    n = model.observation_.shape[-1]
+    mean, cov = np.zeros(T * n), np.zeros((T * n, T * n))
+    mean[:n], cov[:n, :n] = model.initial_mean_, model.initial_covariance_
+    for t in range(1, T):
+        F, Q = at(model.transition_, t - 1), at(model.transition_covariance_, t - 1)
+        now, last = slice(t * n, t * n + n), slice(t * n - n, t * n)
+        push = 0 if U is None else at(model.control_, t - 1) @ U[t - 1]
+        mean[now] = F @ mean[last] + push
+        cov[now, : t * n] = F @ cov[last, : t * n]
+        cov[: t * n, now] = cov[now, : t * n].T
+        cov[now, now] = F @ cov[last, last] @ F.T + Q
+    H = linalg.block_diag(*[at(model.observation_, t) for t in range(T)])
+    R = linalg.block_diag(*[at(model.observation_covariance_, t) for t in range(T)])
+    offset = np.tile(model.observation_offset_, T)
+    whole = np.block([[cov, cov @ H.T], [H @ cov, H @ cov @ H.T + R]])
+    return np.concatenate([mean, H @ mean + offset]), whole
+
+
+def conditioned(mean, cov, wanted, seen, values):
+    """The law of some entries of a Gaussian given others."""
+    if not len(seen):
+        return mean[wanted], cov[np.ix_(wanted, wanted)]
+    gain = linalg.solve(cov[np.ix_(seen, seen)], cov[np.ix_(seen, wanted)]).T
+    return (
+        mean[wanted] + gain @ (values - mean[seen]),
+        cov[np.ix_(wanted, wanted)] - gain @ cov[np.ix_(seen, wanted)],
+    )
+
+
+@pytest.mark.parametrize("varying", [False, True])
+@pytest.mark.parametrize("p", [0, 2])
+def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(rng, varying, p):
+    T, n, m = 6, 3, 2
+    model = random_model(rng, n, m, p, T if varying else None)
+    U = rng.normal(size=(T, p)) if p else None
+    Y = rng.normal(size=(T, m))
+    Y[1, 0] = Y[3] = Y[4, 1] = np.nan
+    mean, cov = joint(model, T, U)
+    flat, place = Y.ravel(), np.arange(T * m) + T * n
+    seen = ~np.isnan(flat)
+    filtered, filtered_cov = model.filter(Y, U)
+    smoothed, smoothed_cov = model.smooth(Y, U)
+    for t in range(T):
+        state = np.arange(t * n, t * n + n)
+        past = seen & (np.arange(T * m) < (t + 1) * m)
+        for known, means, covs in (
+            (past, filtered, filtered_cov),
+            (seen, smoothed, smoothed_cov),
+        ):
+            expected = conditioned(mean, cov, state, place[known], flat[known])
+            np.testing.assert_allclose(means[t], expected[0], atol=1e-10)
+            np.testing.assert_allclose(covs[t], expected[1], atol=1e-10)
+    law = stats.multivariate_normal(mean[place[seen]], cov[np.ix_(place[seen], place[seen])])
+    np.testing.assert_allclose(model.score_samples(Y, U), [law.logpdf(flat[seen])], rtol=1e-10)
+
+
+def test_forecasts_are_those_of_the_joint_gaussian_and_intervals_hold_their_share(rng):
+    T, steps, n, m = 5, 3, 3, 2
+    model = random_model(rng, n, m, 1)
+    U = rng.normal(size=(T + steps, 1))
+    Y = rng.normal(size=(T, m))
+    mean, cov = joint(model, T + steps, U)
+    place = np.arange((T + steps) * m) + (T + steps) * n
+    found = model.forecast(Y, steps, U[:T], U[T : T + steps - 1])
+    ahead, covariance = conditioned(mean, cov, place[T * m :], place[: T * m], Y.ravel())
+    np.testing.assert_allclose(found.mean.ravel(), ahead, atol=1e-10)
+    for k in range(steps):
+        block = slice(k * m, k * m + m)
+        np.testing.assert_allclose(found.covariance[k], covariance[block, block], atol=1e-10)
+    low, high = found.interval(0.9)
+    np.testing.assert_allclose((high - low)[0, 0], 2 * 1.6448536 * found.covariance[0, 0, 0] ** 0.5)
+
+
+def test_covariances_that_came_to_rest_are_those_of_the_whole_recursion(rng):
+    model = random_model(rng)
+    Y, _ = model.sample(500, 0)
+    Y[200, 1] = np.nan  # wakes it up
+    varying = KalmanFilter.from_matrices(
+        *(
+            np.broadcast_to(M, (500, *M.shape))
+            for M in (
+                model.transition_,
+                model.observation_,
+                model.transition_covariance_,
+                model.observation_covariance_,
+            )
+        ),
+        initial_mean=model.initial_mean_,
+        initial_covariance=model.initial_covariance_,
+        observation_offset=model.observation_offset_,
+    )
+    for ours, whole in zip(model.smooth(Y), varying.smooth(Y), strict=True):
+        np.testing.assert_allclose(ours, whole, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(Y), varying.score_samples(Y), rtol=1e-12)
+    ahead, gain = model.steady_state()
+    state, H = model.filter(Y)[1][-1], model.observation_
+    F, Q = model.transition_, model.transition_covariance_
+    np.testing.assert_allclose(F @ state @ F.T + Q, ahead, atol=1e-10)
+    np.testing.assert_allclose((np.eye(3) - gain @ H) @ ahead, state, atol=1e-10)
+
+
+def test_covariances_stay_positive_definite_with_tiny_noise():
+    dt = 1e-3
+    F = np.array([[1, dt, dt**2 / 2], [0, 1, dt], [0, 0, 1]])
+    model = KalmanFilter.from_matrices(
+        np.broadcast_to(F, (20_000, 3, 3)),  # so that nothing comes to rest
+        [[1.0, 0.0, 0.0]],
+        1e-14 * np.eye(3),
+        [[1e-12]],
+        initial_covariance=1e6 * np.eye(3),
+    )
+    _, covariances = model.filter(np.zeros((20_000, 1)))
+    assert np.array_equal(covariances, np.swapaxes(covariances, 1, 2))
+    assert np.linalg.eigvalsh(covariances).min() > 0
+
+
+def test_update_and_advance_walk_as_filter_does(rng):
+    model = random_model(rng, p=1)
+    Y, U = rng.normal(size=(4, 2)), rng.normal(size=(4, 1))
+    Y[2, 0] = np.nan
+    state = model.initial_state()
+    means, covariances = model.filter(Y, U)
+    for t in range(4):
+        state = model.update(state, Y[t])
+        np.testing.assert_allclose(state.mean, means[t], atol=1e-12)
+        np.testing.assert_allclose(state.covariance, covariances[t], atol=1e-12)
+        state = model.advance(state, U[t])
+
+
+def test_starts(rng):
+    known = random_model(rng)
+    matrices = {
+        name: getattr(known, name + "_")
+        for name in ("transition", "observation", "transition_covariance", "observation_covariance")
+    }
+    stationary = KalmanFilter.from_matrices(**matrices, start="stationary").initial_state()
+    F, Q = matrices["transition"], matrices["transition_covariance"]
+    P = stationary.covariance
+    np.testing.assert_allclose(F @ P @ F.T + Q, P, atol=1e-12)
+    level = KalmanFilter.from_matrices([[1.0]], [[1.0]], [[0.0]], [[1.0]], start="diffuse")
+    means, covariances = level.filter([[3.0], [5.0]])
+    np.testing.assert_allclose(means.ravel(), [3, 4], rtol=1e-6)  # the start weighs 1e-7
+    np.testing.assert_allclose(covariances.ravel(), [1, 0.5], rtol=1e-6)
+    with pytest.raises(ValueError, match="no stationary law"):
+        KalmanFilter.from_matrices([[1.0]], [[1.0]], [[1.0]], [[1.0]], start="stationary").score(
+            [[1.0]]
+        )
+
+
+def test_em_never_lowers_the_likelihood_and_finds_the_dynamics(rng):
+    truth = KalmanFilter.from_matrices(
+        [[0.9, 0.2], [-0.2, 0.9]], np.eye(2), 0.1 * np.eye(2), 0.05 * np.eye(2), start="stationary"
+    )
+    series = [truth.sample(300, seed)[0] for seed in range(4)]
+    series[1][50:60, 0] = np.nan
+    model = KalmanFilter(2, observation=np.eye(2), max_iter=300, tol=1e-7, random_state=0)
+    model.fit(series)
+    values = np.array(model.history_["log_likelihood"])
+    assert np.diff(values).min() > -1e-9
+    assert model.score(series) > truth.score(series)
+    np.testing.assert_allclose(model.transition_, truth.transition_, atol=0.05)  # 4 * 300 steps
+    np.testing.assert_allclose(model.transition_covariance_, 0.1 * np.eye(2), atol=0.02)
+
+
+def test_expected_moments_give_the_gradient_of_the_likelihood(rng):
+    """Fisher's identity: it is the gradient of the expected complete likelihood."""
+    model = random_model(rng, 2, 3, 1)
+    U, X = rng.normal(size=(8, 1)), rng.normal(size=(8, 3))
+    X[1, 0] = X[3] = X[6, 1:] = np.nan
+    values = np.hstack([X, U])
+    moments = expect(model._model(), Sequences(values, np.array([0, 8])), None, None)
+    state_noise = np.linalg.inv(model.transition_covariance_)
+    noise = np.linalg.inv(model.observation_covariance_)
+    move = np.hstack([model.transition_, model.control_])
+    show = np.column_stack([model.observation_, model.observation_offset_])
+    by_move = state_noise @ (moments.across - move @ moments.before)
+    by_show = noise @ (moments.shown - show @ moments.shower)
+    start = np.linalg.solve(model.initial_covariance_, moments.first - model.initial_mean_)
+    left = moments.observed - show @ moments.shown.T - moments.shown @ show.T
+    left += show @ moments.shower @ show.T
+    spread = 0.5 * noise @ (left - 8 * model.observation_covariance_) @ noise
+    for name, expected in (
+        ("transition_", by_move[:, :2]),
+        ("control_", by_move[:, 2:]),
+        ("observation_", by_show[:, :2]),
+        ("observation_offset_", by_show[:, 2]),
+        ("initial_mean_", start),
+        ("observation_covariance_", spread + spread.T - np.diag(np.diag(spread))),
+    ):
+        value = getattr(model, name)
+        found = np.empty(value.shape)
+        for place in np.ndindex(value.shape):
+            scores = []
+            for step in (1e-5, -1e-5):
+                moved = value.copy()
+                moved[place] += step
+                if "covariance" in name:
+                    moved[place[::-1]] = moved[place]
+                setattr(model, name, moved)
+                scores.append(model.score_samples(X, U)[0])
+            setattr(model, name, value)
+            found[place] = (scores[0] - scores[1]) / 2e-5
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_what_is_masked_stays_and_the_rest_is_learned(rng):
+    truth = KalmanFilter.from_matrices(
+        [[1.0, 1.0], [0.0, 0.7]], [[1.0, 0.0]], np.diag([0.0, 0.2]), [[0.3]], start="known"
+    )
+    X = [truth.sample(200, seed)[0] for seed in range(3)]
+    model = KalmanFilter(
+        transition=[[1.0, 1.0], [0.0, 0.2]],
+        observation=[[1.0, 0.0]],
+        transition_covariance=np.diag([0.0, 1.0]),
+        observation_covariance=[[1.0]],
+        initial_mean=np.zeros(2),
+        initial_covariance=np.eye(2),
+        observation_offset=[0.0],
+        learn={
+            "transition": [[False, False], [False, True]],
+            "transition_covariance": [[False, False], [False, True]],
+            "observation_covariance": True,
+        },
+        max_iter=500,
+    ).fit(X)
+    assert model.transition_[1, 1] == pytest.approx(0.7, abs=0.1)
+    assert model.transition_covariance_[1, 1] == pytest.approx(0.2, abs=0.08)
+    assert model.observation_covariance_[0, 0] == pytest.approx(0.3, abs=0.1)
+    np.testing.assert_array_equal(model.transition_[0], [1, 1])
+    assert model.transition_[1, 0] == 0
+    np.testing.assert_array_equal(model.transition_covariance_[0], [0, 0])
+    np.testing.assert_array_equal(model.observation_, [[1, 0]])
+    assert np.diff(model.history_["log_likelihood"]).min() > -1e-9
+
+
+def test_control_is_learned(rng):
+    truth = random_model(rng, 2, 2, 1, observation_offset=np.zeros(2))
+    U = [rng.normal(size=(150, 1)) for _ in range(3)]
+    X = [truth.sample(150, seed, u)[0] for seed, u in enumerate(U)]
+    names = ("transition", "observation", "transition_covariance", "observation_covariance")
+    given = {name: getattr(truth, name + "_") for name in names}
+    given |= {"observation_offset": np.zeros(2), "initial_mean": truth.initial_mean_}
+    given |= {"initial_covariance": truth.initial_covariance_}
+    model = KalmanFilter(**given, learn=("control",), tol=1e-9, max_iter=500).fit(X, control=U)
+    at_truth = truth.score_samples(X, U).sum()
+    # twice the gain over the truth is a chi-square of two degrees of freedom
+    assert 0 < model.score_samples(X, U).sum() - at_truth < 5
+    assert model.smooth(X, U)[0][0].shape == (150, 2)
+    with pytest.raises(ValueError, match="needs the inputs"):
+        model.filter(X)
+
+
+def test_nothing_to_learn_takes_no_step(rng):
+    truth = random_model(rng)
+    names = [n for n in vars(truth) if n.endswith("_") and n != "n_features_in_"]
+    given = {n[:-1]: getattr(truth, n) for n in names if n != "control_"}
+    X = truth.sample(20, 0)[0]
+    model = KalmanFilter(**given, learn=()).fit(X)
+    assert model.n_iter_ == 0
+    np.testing.assert_array_equal(model.filter(X)[0], truth.filter(X)[0])
+
+
+def test_samples_have_the_moments_of_the_model():
+    model = KalmanFilter.from_matrices(
+        [[0.8]], [[1.0], [2.0]], [[0.36]], 0.1 * np.eye(2), start="stationary"
+    )
+    X, states = model.sample(40_000, 0)
+    assert np.var(states) == pytest.approx(1.0, rel=0.05)  # standard error 0.015
+    np.testing.assert_allclose(np.cov(X.T), [[1.1, 2.0], [2.0, 4.1]], rtol=0.06)
+    assert np.mean(states[1:] * states[:-1]) == pytest.approx(0.8, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"transition": np.ones((2, 3))}, "different dimensions|shape"),
+        ({"transition_covariance": [[1.0, 2.0], [2.0, 1.0]]}, "semidefinite"),
+        ({"observation_covariance": [[1.0, 2.0], [0.0, 1.0]]}, "symmetric"),
+        ({"n_states": 2, "initial_mean": [0.0]}, "initial_mean must have the shape"),
+        ({"learn": ("gain",)}, "learn names"),
+        ({"n_states": 2, "learn": {"transition_covariance": [[1, 0], [1, 1]]}}, "block"),
+        ({"transition": [[np.nan]]}, "finite"),
+        ({"transition": np.ones((5, 2, 2)), "learn": ("transition",)}, "varies with time"),
+    ],
+)
+def test_what_does_not_fit_together_is_said(rng, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        KalmanFilter(**parameters).fit(rng.normal(size=(5, 2)))
+
+
+def test_a_matrix_that_varies_has_to_be_long_enough(rng):
+    model = random_model(rng, T=4)
+    with pytest.raises(ValueError, match="has 4 steps, and the series has 6"):
+        model.filter(rng.normal(size=(6, 2)))
+    with pytest.raises(ValueError, match="4 steps; 5 are needed"):
+        model.forecast(rng.normal(size=(4, 2)), 1)
+
+
+def test_triangularise_keeps_the_product(rng):
+    A = rng.normal(size=(4, 6))
+    A[1] = 0
+    B = A.copy()
+    triangularise(B, 4, 6)
+    np.testing.assert_allclose(B @ B.T, A @ A.T, atol=1e-13)
+    assert not B[np.triu_indices(4, 1, 6)].any()
+    assert (np.diag(B) >= 0).all()
+    P = A @ A.T
+    S = root(P)
+    np.testing.assert_allclose(S @ S.T, P, atol=1e-13)
+    np.testing.assert_array_equal(S, np.tril(S))

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from panlearn.sequence import KalmanFilter, extended_kalman_filter, unscented_kalman_filter
+
+
+@pytest.fixture
+def linear(rng):
+    F, H = 0.4 * rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
+    Q, R, P = 0.2 * np.eye(3), np.array([[0.5, 0.1], [0.1, 0.3]]), np.eye(3)
+    Y = rng.normal(size=(30, 2))
+    Y[4, 0] = Y[9] = np.nan
+    return F, H, Q, R, P, Y
+
+
+@pytest.mark.parametrize("method", [extended_kalman_filter, unscented_kalman_filter])
+def test_on_a_linear_model_they_are_the_kalman_filter(linear, method):
+    F, H, Q, R, P, Y = linear
+    model = KalmanFilter.from_matrices(F, H, Q, R, initial_covariance=P)
+    found = method(Y, lambda x: F @ x, lambda x: H @ x, Q, R, np.zeros(3), P)
+    means, covariances = model.filter(Y)
+    np.testing.assert_allclose(found.means, means, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.covariances, covariances, rtol=0, atol=1e-8)
+    assert found.log_likelihood == pytest.approx(model.score_samples(Y)[0], rel=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+def test_the_unscented_mean_of_a_square_is_exact(alpha):
+    found = unscented_kalman_filter(
+        *([[4.0]], lambda x: x, lambda x: x**2, [[0.0]], [[1.0]], [2.0], [[0.25]]),
+        **{"alpha": alpha},
+    )
+    # y = x^2 with x ~ N(2, 1/4) has mean 4.25 and, for beta 2, the variance 4 m^2 s^2 + 2 s^4
+    innovation, spread, across = 4 - 4.25, 4 + 2 / 16 + 1.0, 2 * 2 * 0.25
+    assert found.means[0, 0] == pytest.approx(2 + across / spread * innovation)
+
+
+def test_given_jacobians_are_used(linear):
+    F, H, Q, R, P, Y = linear
+    calls = []
+
+    def slope(x):
+        calls.append(1)
+        return F
+
+    extended_kalman_filter(
+        *(Y, lambda x: F @ x, lambda x: H @ x, Q, R, np.zeros(3), P), transition_jacobian=slope
+    )
+    assert len(calls) == len(Y) - 1
+
+
+def test_a_pendulum_is_tracked(rng):
+    dt = 0.05
+
+    def swing(x):
+        return np.array([x[0] + dt * x[1], x[1] - dt * 9.81 * np.sin(x[0])])
+
+    def shadow(x):
+        return np.sin(x[:1])
+
+    states = [np.array([1.5, 0.0])]
+    for _ in range(200):
+        states.append(swing(states[-1]))
+    states = np.array(states)
+    Y = np.sin(states[:, :1]) + 0.1 * rng.normal(size=(201, 1))
+    noise = (1e-5 * np.eye(2), [[0.01]], [1.2, 0.3], 0.2 * np.eye(2))
+    for method in (extended_kalman_filter, unscented_kalman_filter):
+        found = method(Y, swing, shadow, *noise)
+        assert np.sqrt(np.mean((found.means[50:, 0] - states[50:, 0]) ** 2)) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": [1.0, 2.0]}, "one series"),
+        ({"X": [[np.inf]]}, "infinity"),
+        ({"observation_covariance": np.eye(2)}, "observation_covariance must have the shape"),
+    ],
+)
+def test_bad_input_is_said(change, message):
+    arguments = {
+        "X": [[1.0]],
+        "transition": lambda x: x,
+        "observation": lambda x: x,
+        "transition_covariance": [[1.0]],
+        "observation_covariance": [[1.0]],
+        "initial_mean": [0.0],
+        "initial_covariance": [[1.0]],
+    }
+    with pytest.raises(ValueError, match=message):
+        unscented_kalman_filter(**(arguments | change))
+    with pytest.raises(ValueError, match="must be positive"):
+        unscented_kalman_filter(**arguments, kappa=-1.0)
