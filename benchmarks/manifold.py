@@ -105,7 +105,7 @@ def workloads() -> Iterator[Workload]:
                 n_iter=100, n_burn_in=50, random_state=0
             ).fit(data[0]),
             "scikit-learn": lambda data: BayesianGaussianMixture(
-                20, weight_concentration_prior=1.0, max_iter=500, random_state=0
+                n_components=20, weight_concentration_prior=1.0, max_iter=500, random_state=0
             ).fit(data[0]),
         },
         mixture_quality,

@@ -4,7 +4,7 @@ HopfieldNetwork: a corrupted pattern recalled
 
 Three digits are stored. A picture with a fifth of its pixels turned over runs downhill in the
 energy, one pixel at a time, and stops at the digit that it came from. Digits are alike, so the
-projection rule stores them; Hebb's rule would mix them up.
+projection rule stores them: with Hebb's rule the last one would be no fixed point.
 """
 
 import matplotlib.pyplot as plt

@@ -5,9 +5,15 @@ import pytest
 import sklearn.manifold as peer
 from scipy.linalg import subspace_angles
 from sklearn.datasets import load_digits, make_s_curve, make_swiss_roll
+from sklearn.mixture import BayesianGaussianMixture
 from sklearn.neural_network import BernoulliRBM as PeerRBM
 
-from panlearn.latent import BernoulliRBM, Isomap, LocallyLinearEmbedding
+from panlearn.latent import (
+    BernoulliRBM,
+    DirichletProcessMixture,
+    Isomap,
+    LocallyLinearEmbedding,
+)
 
 # a little noise on the digits, whose whole numbers tie
 noise = np.random.default_rng(0).normal(size=(500, 64))
@@ -68,3 +74,18 @@ def test_rbm_learns_as_much_as_the_peer():
     estimates = [theirs.set_params(random_state=s).score_samples(X).mean() for s in range(30)]
     assert twin.score(X) == pytest.approx(np.mean(estimates), abs=4 * np.std(estimates) / 30**0.5)
     assert ours.score(X) > twin.score(X) - 0.5
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_dirichlet_process_mixture_predicts_as_well_as_the_variational_peer(d):
+    rng = np.random.default_rng(d)
+    centres = 6 * rng.normal(size=(4, d))
+    X, new = (centres[rng.integers(4, size=300)] + rng.normal(size=(300, d)) for _ in range(2))
+    ours = DirichletProcessMixture(n_iter=100, n_burn_in=50, random_state=0).fit(X)
+    theirs = BayesianGaussianMixture(
+        n_components=12, weight_concentration_prior=1.0, max_iter=1000, random_state=0
+    ).fit(X)
+    assert ours.score(new) > theirs.score(new) - 0.1
+    found, expected = ours.predict(new), theirs.predict(new)
+    together = (found[:, None] == found) == (expected[:, None] == expected)
+    assert together.mean() > 0.95

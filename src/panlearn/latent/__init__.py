@@ -1,4 +1,4 @@
-"""Latent structure: components, factors, clusters, mixtures and ratings.
+"""Latent structure: components, factors, clusters, mixtures, ratings, manifolds and energies.
 
 Reading order: `pca` stands on `_spectrum`; `kmeans` on `_lloyd`, which assigns rows to centres,
 and `_starts`, which draws first centres from rows in any order; `gaussian_mixture` on
@@ -6,6 +6,10 @@ and `_starts`, which draws first centres from rows in any order; `gaussian_mixtu
 `probabilistic_pca` on `_factors`, their two steps, and `_linear_gaussian`, all else they share;
 `categorical_mixture` on `_categories`, its two steps; `nmf` on `_nonnegative`;
 `matrix_factorization` on `_rating_factors`, which holds both sides, and a file for each solver.
+
+`isomap` and `locally_linear` stand on `_neighbour_graph` and `_embedding`, `gplvm` on
+`_latent_positions`; `hopfield` and `bernoulli_rbm` are energies; `dirichlet_process` and
+`indian_buffet` are samplers on `_niw` and `_buffet`, with the priors of `_restaurants`.
 """
 
 from panlearn.latent import ranking

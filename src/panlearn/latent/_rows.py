@@ -15,8 +15,8 @@ def rows_in_memory(estimator: Any, X: Any, *, reset: bool = True) -> np.ndarray:
     """Validate dense rows and remember their features on the estimator."""
     if is_dask(X) or as_batches(X) is not None:
         raise ValueError(
-            f"{type(estimator).__name__} compares every row with others, so it takes no stream; "
-            "give one array, for a Dask collection X.compute()"
+            f"{type(estimator).__name__} needs all rows at once, so it takes no stream; give one "
+            "array, for a Dask collection X.compute()"
         )
     reject_hidden(X=X)
     return validate_data(estimator, X, reset=reset, dtype=FLOATS)

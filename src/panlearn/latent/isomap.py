@@ -116,7 +116,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             raise ValueError("the squares of the distances overflow: rescale the columns of X")
         values, vectors = largest_eigenpairs(self._centred(), k)
         values = np.where(values > n * np.finfo(float).eps * values[0], values, 0.0)
-        self.embedding_ = (self._unit * (vectors * np.sqrt(values))).astype(X.dtype, copy=False)
+        self.embedding_ = np.ascontiguousarray(self._unit * (vectors * np.sqrt(values)), X.dtype)
         self.eigenvalues_ = values * self._unit**2
         return self
 
@@ -149,21 +149,22 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._require_fitted()
         X = rows_in_memory(self, X, reset=False)
         near, index = index_of(self.X_, self.p).query(X, self.n_neighbors, threads(self.n_jobs))
-        squares = (self.dist_matrix_ / self._unit) ** 2
-        centre = squares.mean(axis=0)
-        size = np.sqrt((self.embedding_.astype(float) ** 2).sum(axis=0)) / self._unit
+        D, unit = self.dist_matrix_, self._unit
+        centre = np.einsum("ij,ij->j", D, D) / len(D) / unit / unit
+        known = self.embedding_.astype(float) / unit
+        square = (known**2).sum(axis=0)
         # x's coordinates are -1/2 (d² - mean of d²) projected on the unit eigenvectors over √λ
-        project = self.embedding_ / self._unit / np.where(size > 0, size, 1.0) ** 2
+        project = known / np.where(square > 0, square, 1.0)
         Z = np.empty((len(X), self.n_components), dtype=X.dtype)
-        step = max(1, (1 << 22) // len(self.X_))
+        step = max(1, (1 << 22) // len(D))
         for i in range(0, len(X), step):
             part = slice(i, i + step)
-            geodesic = np.full((len(X[part]), len(self.X_)), np.inf)
+            geodesic = np.full((len(X[part]), len(D)), np.inf)
             for distance, through in zip(near[part].T, index[part].T, strict=True):
-                np.minimum(geodesic, distance[:, None] + self.dist_matrix_[through], out=geodesic)
-            square = (geodesic / self._unit) ** 2 - centre
-            square -= square.mean(axis=1, keepdims=True)
-            Z[part] = self._unit * (-0.5 * square @ project)
+                np.minimum(geodesic, distance[:, None] + D[through], out=geodesic)
+            gap = (geodesic / unit) ** 2 - centre
+            gap -= gap.mean(axis=1, keepdims=True)
+            Z[part] = unit * (-0.5 * gap @ project)
         return Z
 
     def reconstruction_error(self) -> float:
