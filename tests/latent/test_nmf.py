@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 from scipy.special import kl_div
 
 from panlearn.latent import NMF
-from panlearn.latent._nonnegative import Penalty, _descend, quotients
+from panlearn.latent._nonnegative import Penalty, _active_set, _descend, quotients
 
 KL = {"solver": "mu", "beta_loss": "kullback-leibler"}
 
@@ -98,10 +98,25 @@ def test_sparse_rows_give_what_dense_ones_give(rng, way):
     assert ours.reconstruction_err_ == pytest.approx(dense.reconstruction_err_, rel=1e-12)
 
 
+def test_active_set_is_non_negative_least_squares(rng):
+    for size in (1, 3, 8):
+        A, b = rng.normal(size=(10, size)), rng.normal(size=10)
+        np.testing.assert_allclose(_active_set(A.T @ b, A.T @ A), nnls(A, b)[0], atol=1e-10)
+    flat = np.ones((3, 3))  # many solutions: any will do
+    assert _active_set(np.ones(3), flat).sum() == pytest.approx(1)
+
+
 def test_transform_is_non_negative_least_squares(X):
     model = NMF(3, random_state=0).fit(X)
     expected = np.array([nnls(model.components_.T, x)[0] for x in X])
     np.testing.assert_allclose(model.transform(X), expected, atol=1e-6)
+    nearly = X[:2].repeat(2, axis=0) + 1e-4 * X[2:6]  # parts that are almost two and two the same
+    model.components_ = nearly
+    expected = np.array([nnls(nearly.T, x)[0] for x in X])
+    model.n_components_ = 4
+    np.testing.assert_allclose(model.transform(X) @ nearly, expected @ nearly, atol=1e-9)
+    np.testing.assert_allclose(model.transform(X), expected, atol=1e-4 * expected.max())
+    model = NMF(3, random_state=0).fit(X)
     np.testing.assert_allclose(model.transform(X[3:4]), model.transform(X)[3:4], atol=1e-14)
     np.testing.assert_array_equal(NMF(3, random_state=0).fit_transform(X), model.transform(X))
 

@@ -74,11 +74,11 @@ def test_nmf_transform(name):
         warnings.simplefilter("ignore", ConvergenceWarning)
         ours = NMF(3, init="custom", max_iter=1).fit(X, W=theirs.transform(X), H=theirs.components_)
     ours.components_ = theirs.components_
-    # the peer stops when the rows together move little: ours is the lesser residual, and close
+    # the peer stops when the rows together move little, far from the solution if parts are alike
     rows = X.toarray() if sparse.issparse(X) else X
     residuals = [np.linalg.norm(rows - m.transform(X) @ m.components_) for m in (ours, theirs)]
-    assert residuals[0] <= residuals[1] * (1 + 1e-6)
-    assert residuals[0] == pytest.approx(residuals[1], rel=1e-3)
+    assert residuals[0] <= residuals[1] * (1 + 1e-9)
+    assert residuals[0] == pytest.approx(residuals[1], rel=0.03)
 
 
 def _counts(seed, shape=(80, 30)):

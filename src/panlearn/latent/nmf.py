@@ -107,9 +107,10 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     needs more iterations and a start without zeros. A block of rows is read once an iteration and
     blocks are shared by the threads; any number of threads gives the same bits.
 
-    `transform` solves the convex problem of each row for the fixed parts by itself, until no
-    coordinate moves by :math:`10^{-8}` of the largest or for 1000 sweeps, so that a row's result
-    does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``.
+    `transform` solves the convex problem of each row for the fixed parts by itself, so that a row's
+    result does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``. Rows
+    that coordinate descent does not bring to the end, because the parts are nearly dependent, are
+    solved by an active set; those of the divergence stop after 1000 multiplications.
 
     References
     ----------
@@ -121,6 +122,9 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     N. Gillis and F. Glineur (2012). Accelerated multiplicative updates and hierarchical ALS
     algorithms for nonnegative matrix factorization. Neural Computation 24(4).
     doi:10.1162/NECO_a_00256
+
+    C. L. Lawson and R. J. Hanson (1974). Solving least squares problems. Prentice-Hall.
+    doi:10.1137/1.9781611971217
 
     C. Boutsidis and E. Gallopoulos (2008). SVD based initialization: a head start for nonnegative
     matrix factorization. Pattern Recognition 41(4). doi:10.1016/j.patcog.2007.09.010
