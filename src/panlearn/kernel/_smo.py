@@ -61,9 +61,8 @@ def solve(
     beta, gradient = np.zeros(n), y.astype(np.float64)
     rise, fall = np.where(high > 0, 0, -np.inf), np.where(low < 0, 0, np.inf)
     left_out: list[tuple[int, int, np.ndarray]] = []
-    chances = (
-        10  # to leave variables out: where rounding is coarser than tol they come back for ever
-    )
+    # to leave variables out: where rounding is coarser than tol they would come back for ever
+    chances = 10 if shrinking else 0
     n_iter, due = 0, PERIOD
     while True:
         steps = min(due, max_iter - n_iter)
@@ -80,12 +79,8 @@ def solve(
         if state == MORE and n_iter < max_iter:
             _refuse_inseparable(high, violation, n_iter, beta, gradient, y, rows.diagonal)
             due = PERIOD
-            keep = (
-                _still_active(gradient, rise, fall, m)
-                if shrinking and chances
-                else np.ones(m, dtype=bool)
-            )
-            if keep.sum() <= 0.8 * m:  # moving the rows for less would not pay
+            keep = _still_active(gradient, rise, fall, m)
+            if chances and keep.sum() <= 0.8 * m:  # moving the rows for less would not pay
                 move = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
                 whole = np.concatenate([move, np.arange(m, n)])
                 order, y, low, high = order[whole], y[whole], low[whole], high[whole]
