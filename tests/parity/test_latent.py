@@ -126,3 +126,16 @@ def test_probabilistic_pca(name):
     covariance = theirs.get_covariance() * (n - 1) / n
     np.testing.assert_allclose(ours.get_covariance(), covariance, atol=1e-9 * covariance.max())
     assert ours.score(X) >= theirs.score(X)
+
+
+@pytest.mark.parametrize("noise", [0.2, 1.0, 2.0])
+def test_the_most_probable_number_of_components(noise):
+    """Few rows, so that the width of the posterior has a say and not the fit alone."""
+    chosen = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(25, 3)) @ rng.normal(size=(3, 8)) + noise * rng.normal(size=(25, 8))
+        ours = PCA("mle", svd_solver="full").fit(X).n_components_
+        assert ours == peer.PCA("mle", svd_solver="full").fit(X).n_components_
+        chosen.append(ours)
+    assert min(chosen) < 7
