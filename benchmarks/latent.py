@@ -105,13 +105,12 @@ def workloads():
 
 
 def _stream():
-    """A hundred batches of 1e5 rows, made as they are asked for."""
+    """A hundred batches of 1e5 rows, one after the other, each a new array."""
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((10, 50)) * np.linspace(3, 1, 10)[:, None]
-    for _ in range(100):
-        X = rng.standard_normal((100_000, 50))
-        X += rng.standard_normal((100_000, 10)) @ directions
-        yield X
+    X = rng.standard_normal((100_000, 50)) + rng.standard_normal((100_000, 10)) @ directions
+    for i in range(100):
+        yield X + i / 100
 
 
 def _k_means_start(X):

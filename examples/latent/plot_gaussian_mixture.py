@@ -13,7 +13,7 @@ from panlearn.latent import GaussianMixture, KMeans
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 2)) * [6.0, 0.4] + np.repeat([[0.0, 0.0], [0.0, 3.0]], 300, axis=0)
-mixture = GaussianMixture(2, n_init=5, init_params="k-means++", random_state=0).fit(X)
+mixture = GaussianMixture(2, tol=1e-6, max_iter=500, random_state=0).fit(X)
 clusters = KMeans(2, random_state=0).fit(X)
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")

@@ -198,13 +198,20 @@ def test_the_first_step_of_partial_fit_is_a_step_of_em(X):
 def test_a_step_of_partial_fit_mixes_the_expected_sums(X, kind):
     model = GaussianMixture(3, covariance_type=kind, learning_decay=0.8, random_state=0)
     model.partial_fit(X[::2])
-    old, new = (model.weights_, model.means_), X[1::2]
+    old, new = (model.weights_, model.means_, model.covariances_), X[1::2]
     responsibilities, share = model.predict_proba(new), 3**-0.8
     model.partial_fit(new)
     count = (1 - share) * old[0] + share * responsibilities.mean(axis=0)
     np.testing.assert_allclose(model.weights_, count, rtol=1e-10)
     total = (1 - share) * old[0][:, None] * old[1] + share * responsibilities.T @ new / len(new)
     np.testing.assert_allclose(model.means_, total / count[:, None], rtol=1e-10)
+    if kind == "full":
+        outer = np.einsum("kd,ke->kde", old[1], old[1]) + old[2]
+        moments = (1 - share) * old[0][:, None, None] * outer
+        moments += share * np.einsum("nk,nd,ne->kde", responsibilities, new, new) / len(new)
+        about = np.einsum("kd,ke->kde", model.means_, model.means_)
+        expected = moments / count[:, None, None] - about
+        np.testing.assert_allclose(model.covariances_, expected, atol=1e-9)
 
 
 def test_stepwise_em_nears_the_likelihood_of_em(X, rng):

@@ -21,6 +21,7 @@ from panlearn.bayes._class_statistics import ClassRoots, ClassStatistic, ClassSu
 from panlearn.bayes.categorical_nb import CategoryCounts
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Counts, LabelCounts, Moments, RootMoments, Statistic, Sums
+from panlearn.latent._categories import Values
 from panlearn.latent._lloyd import Farthest
 from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
@@ -58,6 +59,7 @@ OF = {
     "Columns": lambda rows, weight: Columns.of(rows, weight),
     "Farthest": lambda rows, weight: Farthest.of(rows, weight, CENTRES, np.zeros(D), size=4),
     "RowSample": lambda rows, weight: RowSample.of(rows, weight, size=5),
+    "Values": lambda rows, weight: Values.of(_categories(rows), weight),
     "Loss": lambda rows, weight: Loss.of(rows, _codes(rows), weight, COEF, np.zeros(4)),
     "LossAndCurvature": lambda rows, weight: LossAndCurvature.of(
         rows, _codes(rows), weight, COEF, np.zeros(4), np.zeros(D), np.ones(D), 1
@@ -77,6 +79,7 @@ ZERO = {
     "RootMoments": lambda: RootMoments.zero(D),
     "Columns": lambda: Columns(0.0, np.zeros(D), np.zeros(D)),
     "Farthest": lambda: Farthest(np.zeros(0), np.zeros((0, D)), 4),
+    "Values": lambda: Values.of(np.zeros((0, D))),
     "RowSample": lambda: RowSample(np.zeros(0, np.uint64), np.zeros((0, D)), np.zeros(0), 5),
     "Loss": lambda: Loss(0.0, np.zeros((4, D + 1))),
     "LossAndCurvature": lambda: LossAndCurvature(

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from panlearn.latent import PCA, GaussianMixture, KMeans
+from panlearn.latent import PCA, FactorAnalysis, GaussianMixture, KMeans, ProbabilisticPCA
 
 DATA = {
     "iris": load_iris().data,
@@ -84,3 +84,58 @@ def test_gaussian_mixture_from_the_same_start(name, kind):
     assert ours.score(X) == pytest.approx(theirs.score(X), abs=1e-6)
     assert ours.bic(X) == pytest.approx(theirs.bic(X), abs=1e-2)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@every
+@pytest.mark.parametrize("k", [1, 2])
+def test_factor_analysis(name, k):
+    X = StandardScaler().fit_transform(DATA[name])
+    ours = FactorAnalysis(k, tol=1e-12, max_iter=5000).fit(X)
+    theirs = peer.FactorAnalysis(k, tol=1e-8, max_iter=2000, svd_method="lapack")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it crawls where noise goes to zero
+        theirs.fit(X)
+    assert ours.score(X) >= theirs.score(X) - 1e-9
+    if name != "wine":
+        return  # four features: some noise goes to zero, and the peer is far from done
+    np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), atol=2e-4)
+    np.testing.assert_allclose(ours.noise_variance_, theirs.noise_variance_, atol=2e-4)
+    signs = np.sign(np.sum(ours.components_ * theirs.components_, axis=1))
+    np.testing.assert_allclose(ours.transform(X), signs * theirs.transform(X), atol=2e-2)
+    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), atol=2e-2)
+
+
+@pytest.mark.parametrize("rotation", ["varimax", "quartimax"])
+def test_rotated_factors(rotation):
+    X = StandardScaler().fit_transform(DATA["wine"])
+    ours = FactorAnalysis(2, rotation=rotation, tol=1e-12).fit(X)
+    theirs = peer.FactorAnalysis(2, rotation=rotation, tol=1e-10, svd_method="lapack").fit(X)
+    overlap = np.abs(ours.components_ @ theirs.components_.T)
+    order = overlap.argmax(axis=1)
+    signs = np.sign(np.sum(ours.components_ * theirs.components_[order], axis=1))
+    expected = signs[:, None] * theirs.components_[order]
+    np.testing.assert_allclose(ours.components_, expected, atol=1e-2)  # theirs stops at 1e-6
+
+
+@every
+def test_probabilistic_pca(name):
+    """scikit-learn has its density, with variances over n - 1 instead of n."""
+    X = DATA[name]
+    n = len(X)
+    ours, theirs = ProbabilisticPCA(2).fit(X), peer.PCA(2).fit(X)
+    covariance = theirs.get_covariance() * (n - 1) / n
+    np.testing.assert_allclose(ours.get_covariance(), covariance, atol=1e-9 * covariance.max())
+    assert ours.score(X) >= theirs.score(X)
+
+
+@pytest.mark.parametrize("noise", [0.2, 1.0, 2.0])
+def test_the_most_probable_number_of_components(noise):
+    """Few rows, so that the width of the posterior has a say and not the fit alone."""
+    chosen = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(25, 3)) @ rng.normal(size=(3, 8)) + noise * rng.normal(size=(25, 8))
+        ours = PCA("mle", svd_solver="full").fit(X).n_components_
+        assert ours == peer.PCA("mle", svd_solver="full").fit(X).n_components_
+        chosen.append(ours)
+    assert min(chosen) < 7

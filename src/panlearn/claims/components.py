@@ -68,7 +68,7 @@ def components_are_right_singular_vectors() -> Iterator[Evidence]:
     X = X - X.mean(axis=0)
     _, values, vectors = np.linalg.svd(X, full_matrices=False)
     for solver in ("full", "covariance_eigh"):
-        model, n = PCA(3, svd_solver=solver).fit(X), len(X)  # type: ignore[arg-type]
+        model, n = PCA(3, svd_solver=solver).fit(X), len(X)
         signs = np.sign(np.sum(model.components_ * vectors[:3], axis=1))
         yield equal(
             f"components by {solver}", model.components_, signs[:, None] * vectors[:3], 1e-10

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.statistics import LabelCounts, Statistic, Sums
+from panlearn.core.statistics import Statistic, Sums
 
 LOG_ZERO = -1e30  # stands for log 0: no evidence outweighs it, and sums with it stay finite
 
@@ -24,36 +24,53 @@ class Values(Statistic):
     Attributes
     ----------
     weight : float
-    columns : tuple of LabelCounts
+        Of all rows.
+    column, value, count : ndarray of shape (m,)
+        Sorted by column and value.
+    n_columns : int
     """
 
     weight: float
-    columns: tuple[LabelCounts, ...]
+    column: np.ndarray
+    value: np.ndarray
+    count: np.ndarray
+    n_columns: int
 
     @classmethod
     def of(cls, X: Any, weight: Any = None) -> Self:
         """Collect a batch."""
         rows = _dense(X)
         w = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
-        seen = ~np.isnan(rows) & (w > 0)[:, None]
-        columns = (LabelCounts.of(x[s], w[s]) for x, s in zip(rows.T, seen.T, strict=True))
-        return cls(float(w.sum()), tuple(columns))
+        i, j = np.nonzero(~np.isnan(rows) & (w > 0)[:, None])
+        return cls(float(w.sum()), j, rows[i, j], w[i], rows.shape[1])._merged()
+
+    def _merged(self) -> Self:
+        """Add up the counts of what is there more than once."""
+        order = np.lexsort((self.value, self.column))
+        column, value, count = self.column[order], self.value[order], self.count[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (column[1:] != column[:-1]) | (value[1:] != value[:-1])
+        first = np.flatnonzero(new)
+        total = np.add.reduceat(count, first) if len(first) else count
+        return type(self)(self.weight, column[first], value[first], total, self.n_columns)
 
     def __add__(self, other: Any) -> Self:
         if isinstance(other, int) and other == 0:
             return self
         if not isinstance(other, Values):
             return NotImplemented
-        pairs = zip(self.columns, other.columns, strict=True)
-        return type(self)(self.weight + other.weight, tuple(a + b for a, b in pairs))
+        pairs = ((getattr(self, n), getattr(other, n)) for n in ("column", "value", "count"))
+        joined = map(np.concatenate, pairs)
+        return type(self)(self.weight + other.weight, *joined, self.n_columns)._merged()
 
     def __mul__(self, factor: float) -> Self:
-        return type(self)(factor * self.weight, tuple(factor * c for c in self.columns))
+        scaled = factor * self.weight, self.column, self.value, factor * self.count
+        return type(self)(*scaled, self.n_columns)
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether every value and every count is finite."""
-        return all(np.isfinite(c.labels).all() and c.is_finite for c in self.columns)
+    def by_column(self, what: np.ndarray) -> list[np.ndarray]:
+        """Cut one of the arrays into one a feature."""
+        ends = np.cumsum(np.bincount(self.column, minlength=self.n_columns))
+        return np.split(what, ends[:-1])
 
 
 class Products(NamedTuple):

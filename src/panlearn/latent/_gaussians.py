@@ -19,6 +19,7 @@ from panlearn.latent._covariances import Covariance
 from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
+NOTHING = 1e-30  # a probability that adds nothing that a float could show
 LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -64,8 +65,11 @@ def expect(
         log_likelihood += float(w @ log_density)
         total += float(w.sum())
         for j in range(k):
-            share = w * responsibilities[j]
-            centred, uncertain = group.filled(j)
+            share, here = w * responsibilities[j], responsibilities[j] > NOTHING
+            if 2 * np.count_nonzero(here) < len(here):  # most rows are far from most components
+                share, (centred, uncertain) = share[here], group.filled(j, here)
+            else:
+                centred, uncertain = group.filled(j)
             count[j] += share.sum()
             shift[j] += share @ centred
             scatter[j] += at.kind.scatter(centred, share)
@@ -173,9 +177,9 @@ class _Complete:
         out += self.constant[:, None]
         return out
 
-    def filled(self, j: int) -> tuple[np.ndarray, None]:
+    def filled(self, j: int, here: Any = slice(None)) -> tuple[np.ndarray, None]:
         """The rows less the mean; nothing is uncertain."""
-        return self.rows - self.at.means[j], None
+        return self.rows[here] - self.at.means[j], None
 
 
 class _Incomplete:
@@ -197,11 +201,11 @@ class _Incomplete:
             out[j] = -0.5 * ((white**2).sum(axis=0) + len(root) * LOG_2PI) - log_det
         return out + np.log(self.at.weights)[:, None]
 
-    def filled(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+    def filled(self, j: int, here: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """E[x | x_o] - μ_j and Cov[x | x_o]."""
-        o, m, matrix = self.seen, ~self.seen, self.matrices[j]
-        centred = np.zeros((len(self.rows), len(o)))
-        centred[:, o] = self.rows - self.at.means[j, o]
+        o, m, matrix, rows = self.seen, ~self.seen, self.matrices[j], self.rows[here]
+        centred = np.zeros((len(rows), len(o)))
+        centred[:, o] = rows - self.at.means[j, o]
         gain = linalg.cho_solve((self.roots[j], True), matrix[np.ix_(o, m)])
         centred[:, m] = centred[:, o] @ gain
         uncertain = np.zeros_like(matrix)

@@ -360,13 +360,14 @@ def _checked(values: Values) -> list[np.ndarray]:
         raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
     if not values.is_finite:
         raise ValueError("Input X contains infinity or a value too large for its dtype")
-    empty = [j for j, column in enumerate(values.columns) if not len(column.labels)]
+    categories = values.by_column(values.value)
+    empty = [j for j, known in enumerate(categories) if not len(known)]
     if empty:
         raise ValueError(
             f"column {', '.join(map(str, empty))} of X is NaN in every row; drop it, or learn from "
             "rows that have it"
         )
-    return [column.labels.astype(float) for column in values.columns]
+    return categories
 
 
 def _start(
@@ -386,7 +387,7 @@ def _start(
         chosen.append(int(rng.choice(len(codes), p=odds / odds.sum())))
         differs = ((codes != codes[chosen[-1]]) & (codes >= 0)).mean(axis=1)
         nearest = differs if len(chosen) == 1 else np.minimum(nearest, differs)
-    shares = np.concatenate([c.count / c.count.sum() for c in values.columns])
+    shares = np.concatenate([c / c.sum() for c in values.by_column(values.count)])
     ones = ones_of(sample.rows[chosen], categories).toarray()
     count = np.maximum(0.5 * (shares + ones), np.finfo(float).tiny).T
     return maximise(categories, ExpectedCounts(1.0, 0.0, np.ones(k), count), 0.0)

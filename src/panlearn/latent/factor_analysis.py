@@ -200,8 +200,8 @@ def _with_best_loadings(covariance: np.ndarray, noise: np.ndarray, k: int) -> tu
 def _extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
     """Where a geometric sequence of the logarithms would end (SQUAREM)."""
     step, bend = np.log(second / first), np.log(third / second) - np.log(second / first)
-    length = np.linalg.norm(step) / max(float(np.linalg.norm(bend)), np.finfo(float).tiny)
-    length = min(max(length, 1.0), 1e6)
+    ratio = np.linalg.norm(step) / max(float(np.linalg.norm(bend)), np.finfo(float).tiny)
+    length = min(max(float(ratio), 1.0), 1e6)
     return np.exp(np.clip(np.log(first) + 2 * length * step + length**2 * bend, -700, 700))
 
 

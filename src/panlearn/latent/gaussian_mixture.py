@@ -85,8 +85,8 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
     converged_ : bool
         Whether `fit` converged; False after `partial_fit`.
     history_ : dict
-        ``log_likelihood`` (mean of a row) before, and ``change`` of, each iteration. With hard
-        assignment the likelihood is that of rows and components.
+        ``log_likelihood`` (mean of a row; with hard assignment, of row and component) before, and
+        ``change`` of, each iteration.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -164,8 +164,7 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
         GaussianMixture
             The model itself.
         """
-        rows = self._read(X, y, sample_weight)
-        rng = generator(self.random_state)
+        rows, rng = self._read(X, y, sample_weight), generator(self.random_state)
         sample = self._sample(rows, rng)
 
         def run(estimator: Any, start: Mixture) -> Mixture:
@@ -205,8 +204,7 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
             The model itself.
         """
         first = not self.__sklearn_is_fitted__()
-        rows = self._read(X, y, sample_weight, first)
-        rng = generator(self.random_state)
+        rows, rng = self._read(X, y, sample_weight, first), generator(self.random_state)
         sample = self._sample(rows, rng, first)
         at = starts(self, rows, sample, rng)[0] if first else self._mixture()
         share = 1.0 if first else (self.n_iter_ + 2) ** -self.learning_decay
@@ -214,15 +212,16 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
         mixed = summary_of(at) * (1 - share) + seen * (share / seen.weight)
         found = Steps(at, sample, self.reg_covar).maximise(mixed)
         self._learn(found, rows.dtype)
-        new = density_quantiles(found, sample)
-        old = getattr(self, "density_quantiles_", new)
-        self.density_quantiles_ = old + share * (new - old)
+        quantiles = density_quantiles(found, sample)
+        old = getattr(self, "density_quantiles_", quantiles)
+        self.density_quantiles_ = old + share * (quantiles - old)
         value = seen.log_likelihood / seen.weight
         change = abs(value - getattr(self, "lower_bound_", -np.inf))
         self.lower_bound_, self.converged_ = value, False
-        self.n_iter_ = 1 if first else self.n_iter_ + 1
-        past, now = getattr(self, "history_", {}), {"log_likelihood": value, "change": change}
-        self.history_ = {name: [*past.get(name, []), v] for name, v in now.items()}
+        self.n_iter_: int = 1 if first else self.n_iter_ + 1
+        self.history_: dict[str, list[float]] = {} if first else self.history_
+        for name, new in (("log_likelihood", value), ("change", change)):
+            self.history_ = {**self.history_, name: [*self.history_.get(name, []), new]}
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Rows:
