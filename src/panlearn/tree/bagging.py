@@ -61,7 +61,8 @@ class BaggingClassifier(ProbabilisticClassifier):
     oob_score_ : float
         Accuracy out of bag, if asked for.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Probabilities out of bag, if asked for; NaN for a row that is in every bag.
+        Probabilities out of bag, if asked for; NaN for a row that is in every bag. Rows of weight
+        zero are left out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -154,7 +154,8 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     oob_score_ : float
         Accuracy out of bag, if asked for.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Probabilities out of bag, if asked for; NaN for a row that every tree was grown on.
+        Probabilities out of bag, if asked for; NaN for a row that every tree was grown on. Rows of
+        weight zero are left out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -284,7 +285,8 @@ class RandomForestRegressor(RowsRegressor, Forest):
     oob_score_ : float
         Coefficient of determination out of bag, if asked for.
     oob_prediction_ : ndarray of shape (n_samples,)
-        Predictions out of bag, if asked for; NaN for a row that every tree was grown on.
+        Predictions out of bag, if asked for; NaN for a row that every tree was grown on. Rows of
+        weight zero are left out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
