@@ -59,13 +59,17 @@ class Values(Statistic):
             return self
         if not isinstance(other, Values):
             return NotImplemented
-        pairs = ((getattr(self, n), getattr(other, n)) for n in ("column", "value", "count"))
-        joined = map(np.concatenate, pairs)
-        return type(self)(self.weight + other.weight, *joined, self.n_columns)._merged()
+        return type(self)(
+            self.weight + other.weight,
+            np.concatenate([self.column, other.column]),
+            np.concatenate([self.value, other.value]),
+            np.concatenate([self.count, other.count]),
+            self.n_columns,
+        )._merged()
 
     def __mul__(self, factor: float) -> Self:
-        scaled = factor * self.weight, self.column, self.value, factor * self.count
-        return type(self)(*scaled, self.n_columns)
+        weight, count = factor * self.weight, factor * self.count
+        return type(self)(weight, self.column, self.value, count, self.n_columns)
 
     def by_column(self, what: np.ndarray) -> list[np.ndarray]:
         """Cut one of the arrays into one a feature."""
