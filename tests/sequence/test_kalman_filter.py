@@ -91,6 +91,23 @@ def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(rng, var
     np.testing.assert_allclose(model.score_samples(Y, U), [law.logpdf(flat[seen])], rtol=1e-10)
 
 
+def test_more_observations_than_states_are_collapsed_without_loss(rng):
+    T, n, m = 5, 2, 6
+    model = random_model(rng, n, m)
+    Y = rng.normal(size=(T, m))
+    mean, cov = joint(model, T)
+    place = np.arange(T * m) + T * n
+    assert model._model()._collapse is not None
+    means, covariances = model.smooth(Y)
+    for t in range(T):
+        state = np.arange(t * n, t * n + n)
+        expected = conditioned(mean, cov, state, place, Y.ravel())
+        np.testing.assert_allclose(means[t], expected[0], atol=1e-10)
+        np.testing.assert_allclose(covariances[t], expected[1], atol=1e-10)
+    law = stats.multivariate_normal(mean[place], cov[np.ix_(place, place)])
+    np.testing.assert_allclose(model.score_samples(Y), [law.logpdf(Y.ravel())], rtol=1e-10)
+
+
 def test_forecasts_are_those_of_the_joint_gaussian_and_intervals_hold_their_share(rng):
     T, steps, n, m = 5, 3, 3, 2
     model = random_model(rng, n, m, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -44,6 +44,37 @@ class Walk:
         return self.factors @ np.swapaxes(self.factors, -1, -2)
 
 
+class Seen(NamedTuple):
+    """Observations, how they show the state, and what of their log-likelihood is known already."""
+
+    Y: np.ndarray
+    H: np.ndarray
+    R_root: np.ndarray
+    log_likelihood: float
+
+
+class Collapse(NamedTuple):
+    r"""Whitened observations in the space that the states show: the rest tells nothing of them.
+
+    With :math:`R = L L^\top` and :math:`L^{-1} H = B T`, the state is seen in
+    :math:`B^\top L^{-1} y = T x + v`, v of unit covariance.
+    """
+
+    factor: np.ndarray
+    basis: np.ndarray
+    show: np.ndarray
+
+    def of(self, Y: np.ndarray) -> Seen:
+        """Collapse the observations of one series, none of them missing."""
+        white = linalg.solve_triangular(self.factor, Y.T, lower=True).T
+        kept = np.ascontiguousarray(white @ self.basis)
+        rest = white - kept @ self.basis.T
+        (m, n), T = self.basis.shape, len(Y)
+        value = -0.5 * np.vdot(rest, rest) - T * np.log(np.diag(self.factor)).sum()
+        value -= 0.5 * T * (m - n) * np.log(2 * np.pi)
+        return Seen(kept, self.show[None], np.eye(n)[None], float(value))
+
+
 @dataclass(frozen=True)
 class StateSpace:
     r"""The matrices of :math:`x_{t+1} = F x_t + B u_t + w_t`, :math:`y_t = H x_t + d + v_t`.
@@ -64,6 +95,21 @@ class StateSpace:
     @cached_property
     def _roots(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return root(self.Q), root(self.R), root(self.first[1])
+
+    @cached_property
+    def _collapse(self) -> Collapse | None:
+        """A way to as few observations as there are states, where there are more."""
+        m, n = self.H.shape[1:]
+        if m <= n or len(self.H) > 1 or len(self.R) > 1:
+            return None
+        try:
+            factor = linalg.cholesky(self.R[0], lower=True)
+        except linalg.LinAlgError:
+            return None
+        basis, show = linalg.qr(
+            linalg.solve_triangular(factor, self.H[0], lower=True), mode="economic"
+        )
+        return Collapse(factor, basis, show)
 
     @cached_property
     def first(self) -> tuple[np.ndarray, np.ndarray]:
@@ -96,9 +142,11 @@ class StateSpace:
         means, factors, ahead = np.empty((T, n)), np.empty((T, n, n)), np.empty((T, n))
         C, D = np.empty((2, T if back else 0, n, n))
         settled = np.zeros(T, np.bool_)
-        centred = np.ascontiguousarray(Y - self.d, dtype=float)
-        value = forward(
-            *(centred, self.F, self.offsets(U), Q_root, self.H, R_root),
+        seen = Seen(np.ascontiguousarray(Y - self.d, dtype=float), self.H, R_root, 0.0)
+        if self._collapse is not None and not np.isnan(Y).any():
+            seen = self._collapse.of(seen.Y)
+        value = seen.log_likelihood + forward(
+            *(seen.Y, self.F, self.offsets(U), Q_root, seen.H, seen.R_root),
             *(self.first[0], S_first, means, factors, ahead, C, D, settled),
         )
         if back:

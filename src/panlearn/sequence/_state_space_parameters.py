@@ -61,6 +61,9 @@ def dimension(given: Mapping[str, np.ndarray], n_states: int | None) -> int | No
 
 def state_space(values: Mapping[str, np.ndarray], start: str, trusted: bool = False) -> StateSpace:
     """A model of all parameters; unless they are trusted, shapes and covariances are checked."""
+    for name in ("transition", "observation", "control"):
+        if values[name].ndim < 2:
+            raise ValueError(f"{name} must be a matrix; got the shape {values[name].shape}")
     n, m = values["transition"].shape[-1], values["observation"].shape[-2]
     p = values["control"].shape[-1]
     shapes = {
@@ -108,13 +111,7 @@ def guess(
 ) -> dict[str, np.ndarray]:
     """Fill in what is not given: slow states, seen in the main directions of some observations."""
     m = rows.shape[1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        covariance = rows.T @ rows / len(rows)
-    if not np.isfinite(covariance).all():
-        raise ValueError(
-            "the squares of X overflow: rescale its columns, for example with "
-            "sklearn.preprocessing.StandardScaler"
-        )
+    covariance = rows.T @ rows / len(rows)
     variance = np.maximum(np.diag(covariance), 1e-12 * max(np.trace(covariance), 1e-300))
     values, vectors = np.linalg.eigh(covariance)
     main = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :n]

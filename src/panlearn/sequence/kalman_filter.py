@@ -10,14 +10,12 @@ import numpy as np
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import fitting
-from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState, check_parameters
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sequences import map_blocks, read_sequences
 from panlearn.core.sources import Block, SequenceRows, Sequences
-from panlearn.latent._mixture_starts import require_values
-from panlearn.latent._starts import RowSample
+from panlearn.sequence._gaussian_starts import filled, sample_steps
 from panlearn.sequence._hmm import States
 from panlearn.sequence._linear_gaussian import LinearGaussianModel
 from panlearn.sequence._state_space import Learner, StateSpace, expect
@@ -45,7 +43,7 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     Parameters
     ----------
     n_states : int or None, default=None
-        The dimension of the state; that of the given matrices, or else of an observation.
+        The dimension of the state; that of the given matrices, or else one.
     transition : array-like or None, default=None
         F, of shape (n, n), or (T, n, n) if it varies with time.
     observation : array-like or None, default=None
@@ -96,7 +94,8 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     -----
     Covariances are kept as triangular factors that orthogonal rotations bring up to date, so they
     stay positive semidefinite over any number of steps and with any noise; a step costs
-    :math:`O((n + m)^3)`, and next to nothing once the covariance of matrices that do not vary has
+    :math:`O((n + m)^3)`, or :math:`O(n^3 + n m)` if more than n entries are seen and none is
+    missing, and next to nothing once the covariance of matrices that do not vary has
     come to rest. A component that is NaN is not observed, alone or with others. A model whose
     matrices are known is made by `from_matrices`, without `fit`. EM never lowers the likelihood
     (but for a stationary start, which moves with F and Q); covariances are learned whole, or a
@@ -211,7 +210,10 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         rows = read_sequences(
             self, X, None, sample_weight, kind="vectors", repeatable=True, allow_nan=True
         )
-        m, p, dtype, given = rows.n_features, 0, rows.dtype, parameters_of(self)
+        p, dtype, given = 0, rows.dtype, parameters_of(self)
+        rng = generator(self.random_state)
+        sample = sample_steps(rows, 1, rng)
+        centre = sample.mean  # taken off, so that no digits are lost to an offset
         if control is not None:
             if not isinstance(rows, SequenceRows):
                 raise ValueError("control goes with series in memory, not with a stream or a bag")
@@ -221,20 +223,12 @@ class KalmanFilter(Iterative, LinearGaussianModel):
             rows = SequenceRows(Sequences(joined, rows.X.offsets), None, rows.weight)
         elif self.control is not None:
             raise ValueError("the model has a control matrix, so fit needs the inputs: control=...")
-        rng = generator(self.random_state)
-        salt = int(rng.integers(2**62))
-        sample = map_reduce(
-            lambda X, y, weight: _sample(X, weight, m, salt), rows, require_finite=False
-        )
-        require_values(sample)
-        centre = sample.mean  # so that no digits are lost to an offset
-        some = np.where(np.isnan(sample.rows), 0.0, sample.rows - centre)
-        moved = np.concatenate([centre, np.zeros(p)])
-        rows = map_blocks(rows, functools.partial(_shift, by=moved))
+        by = np.concatenate([centre, np.zeros(p)])
+        rows = map_blocks(rows, functools.partial(_shift, by=by))
         if "observation_offset" in given:
             given["observation_offset"] = given["observation_offset"] - centre
-        n = dimension(given, self.n_states) or m
-        model = state_space(guess(given, some, n, p, rng), self.start)
+        n = dimension(given, self.n_states) or 1
+        model = state_space(guess(given, filled(sample) - centre, n, p, rng), self.start)
         free = free_entries(model, self.learn, given)
 
         def described(model: StateSpace) -> dict[str, np.ndarray]:
@@ -255,11 +249,6 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         for name, value in described(model).items():
             setattr(self, name, value)
         return self
-
-
-def _sample(X: Sequences, weight: np.ndarray | None, m: int, salt: int) -> RowSample:
-    of_step = None if weight is None else np.repeat(weight, X.lengths)
-    return RowSample.of(X.values[:, :m], of_step, salt=salt, size=10_000)
 
 
 def _shift(block: Block, by: np.ndarray) -> Block:
