@@ -225,8 +225,12 @@ class KalmanFilter(Iterative, LinearGaussianModel):
             raise ValueError("the model has a control matrix, so fit needs the inputs: control=...")
         by = np.concatenate([centre, np.zeros(p)])
         rows = map_blocks(rows, functools.partial(_shift, by=by))
-        if "observation_offset" in given:
-            given["observation_offset"] = given["observation_offset"] - centre
+        if (offset := given.get("observation_offset")) is not None:
+            if offset.shape != centre.shape:
+                raise ValueError(
+                    f"observation_offset must have the shape {centre.shape}; got {offset.shape}"
+                )
+            given["observation_offset"] = offset - centre
         n = dimension(given, self.n_states) or 1
         model = state_space(guess(given, filled(sample) - centre, n, p, rng), self.start)
         free = free_entries(model, self.learn, given)
