@@ -16,10 +16,10 @@ from scipy import linalg, sparse
 
 from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import Covariance
+from panlearn.latent._full_kernels import NOTHING, expect_rows, log_joint_rows
 from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
-NOTHING = 1e-30  # a probability that adds nothing that a float could show
 LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -56,6 +56,11 @@ def expect(
     scatter, total, log_likelihood = np.zeros((k, *at.kind.part(np.zeros((d, d))).shape)), 0.0, 0.0
     for part, group in _groups(at, X):
         w = np.ones(len(part)) if weight is None else weight[part].astype(float)
+        if isinstance(group, _Complete) and scatter.ndim == 3:
+            known = np.empty(0, np.int64) if labels is None else labels[part].astype(np.int64)
+            total += float(w.sum())
+            log_likelihood += group.expect(w, known, hard, count, shift, scatter)
+            continue
         log_joint = group.log_joint()
         if labels is not None:
             known = labels[part] >= 0
@@ -167,8 +172,17 @@ class _Complete:
     ) -> None:
         self.at, self.rows, self.roots, self.constant = at, rows, roots, constant
 
+    def expect(self, weight: Any, labels: Any, hard: bool, *sums: np.ndarray) -> float:
+        """Add to the sums of components that have matrices; the log-likelihood is returned."""
+        roots, rows = np.stack(self.roots), np.ascontiguousarray(self.rows)
+        at = self.at.means, roots, self.constant
+        return expect_rows(rows, weight, labels, hard, *at, *sums)
+
     def log_joint(self) -> np.ndarray:
         """Log π_j N(x | μ_j, Σ_j), components in rows."""
+        if self.roots[0].ndim == 2:
+            rows = np.ascontiguousarray(self.rows)
+            return log_joint_rows(rows, self.at.means, np.stack(self.roots), self.constant)
         out = np.empty((len(self.constant), len(self.rows)))
         for j, root in enumerate(self.roots):
             white = self.at.kind.white(self.rows - self.at.means[j], root)

@@ -77,6 +77,7 @@ def grow(
     integers, floats = np.empty(n, np.int32), np.empty(n)
     sums, work = np.empty(n_codes), np.empty((2, n_codes))
     histogram, counts = np.zeros((MISSING + 1, n_codes + 1)), np.zeros(MISSING + 1, np.int64)
+    line = np.empty((4, MISSING))
     few, keys = np.empty(SMALL, columns.dtype), np.empty(SMALL, np.int32)
     places = np.empty(SMALL, np.int32)
     candidates = np.arange(d)
@@ -134,7 +135,7 @@ def grow(
                 )
             else:
                 score, cut, to_left = best_bin_split(
-                    column, inside, own, node, criterion, limits, work, histogram, counts
+                    column, inside, own, node, criterion, limits, work, histogram, counts, line
                 )
                 if np.isnan(cut):
                     continue

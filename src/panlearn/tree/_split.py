@@ -127,7 +127,7 @@ def best_split(
     return best, threshold, missing_left
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def best_bin_split(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -138,27 +138,24 @@ def best_bin_split(
     work: np.ndarray,
     histogram: np.ndarray,
     counts: np.ndarray,
+    line: np.ndarray,
 ) -> tuple[float, float, bool]:
     """The best of the thresholds between bins, as `best_split` gives it; NaN if no two bins differ.
 
     histogram : (MISSING + 1, n_codes + 1), the sums of each bin and, for numbers, its weight; for
-    labels that is the sum of the sums. It and counts are zero before and after. The targets are in
-    the order of the rows, which is read from memory more quickly.
+    labels that is the sum of the sums. It and counts are zero before and after. line : (4, MISSING)
+    is for work. The targets are in the order of the rows, which is read from memory more quickly.
     """
     n, n_codes = len(rows), len(node.sums)
     code, value, row_weight = targets
     numbers, counted = criterion == SQUARED_ERROR, limits.min_samples_leaf > 1
-    lowest, highest, missing = MISSING, -1, False
-    for i in range(n):
-        b = int(bins[rows[i]])
-        histogram[b, code[i]] += value[i]
-        if b == MISSING:
-            missing = True
-        else:
-            lowest, highest = min(lowest, b), max(highest, b)
+    width, flat = np.uint64(n_codes + 1), histogram.ravel()
+    for i in range(n):  # unsigned, for there is no negative index to look out for
+        flat[np.uint64(bins[rows[i]]) * width + np.uint64(code[i])] += value[i]
     if numbers:
         for i in range(n):
-            histogram[int(bins[rows[i]]), 1] += row_weight[i]
+            flat[np.uint64(bins[rows[i]]) * width + np.uint64(1)] += row_weight[i]
+    lowest, highest, missing = occupied(bins, rows, histogram, numbers)
     if counted:
         for r in rows:
             counts[int(bins[r])] += 1
@@ -177,7 +174,9 @@ def best_bin_split(
         right[:] = node.sums - left
         # An empty bin repeats the score before it: to skip it would cost a branch that mispredicts.
         # With missing values on the right, all others may go left.
-        for b in range(lowest, highest + 1 if side == 0 and missing else highest):
+        end = highest + 1 if side == 0 and missing else highest
+        left_totals, right_totals, left_weights, scores = line
+        for b in range(lowest, end):
             left_total, right_total, bin_weight = 0.0, 0.0, 0.0
             for k in range(n_codes):
                 in_bin = histogram[b, k]
@@ -187,17 +186,23 @@ def best_bin_split(
                 left_total += term(left[k], criterion)
                 right_total += term(right[k], criterion)
             left_weight += histogram[b, 1] if numbers else bin_weight
+            left_totals[b], right_totals[b], left_weights[b] = left_total, right_total, left_weight
+        for b in range(lowest, end):  # by itself, for several divisions go at once
+            right_weight = node.weight - left_weights[b]
+            if criterion == ENTROPY:
+                scores[b] = left_totals[b] - s_log_s(left_weights[b])
+                scores[b] += right_totals[b] - s_log_s(right_weight)
+            else:
+                scores[b] = left_totals[b] / left_weights[b] + right_totals[b] / right_weight
+        for b in range(lowest, end):
             count += counts[b]
+            if not scores[b] > best + node.slack:
+                continue
             if counted and min(count, n - count) < limits.min_samples_leaf:
                 continue
-            lightest = min(left_weight, node.weight - left_weight)
-            if lightest <= 0 or lightest < limits.min_weight_leaf:
-                continue
-            score = score_of(left_total, left_weight, criterion) + score_of(
-                right_total, node.weight - left_weight, criterion
-            )
-            if score > best + node.slack:
-                best, missing_left, threshold = score, side == 1, b
+            lightest = min(left_weights[b], node.weight - left_weights[b])
+            if lightest > 0 and lightest >= limits.min_weight_leaf:
+                best, missing_left, threshold = scores[b], side == 1, b
     if best > -np.inf:
         above = int(threshold) + 1
         while above < highest and not histogram[above].any():
@@ -208,6 +213,32 @@ def best_bin_split(
     if counted:
         counts[:] = 0
     return best, threshold, missing_left
+
+
+@njit(cache=True, nogil=True)
+def occupied(
+    bins: np.ndarray, rows: np.ndarray, histogram: np.ndarray, numbers: bool
+) -> tuple[int, int, bool]:
+    """The lowest and the highest bin in use, and whether the missing one is.
+
+    Of few rows the bins themselves are looked at, of many their sums: weights, so that what is in
+    use is not zero.
+    """
+    lowest, highest = MISSING, -1
+    if len(rows) < MISSING:
+        missing = False
+        for r in rows:
+            b = int(bins[r])
+            if b == MISSING:
+                missing = True
+            else:
+                lowest, highest = min(lowest, b), max(highest, b)
+        return lowest, highest, missing
+    first = 1 if numbers else 0
+    for b in range(MISSING):
+        if histogram[b, first:].any():
+            lowest, highest = min(lowest, b), b
+    return lowest, highest, histogram[MISSING, first:].any()
 
 
 @njit(cache=True, nogil=True)
