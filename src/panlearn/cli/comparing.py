@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds that one model may take.",
+    help="Seconds that one model may take: 60 by default, 10 with several data sets.",
 )
 @click.option("--models", help="Names, with commas: Ridge,Lasso,sklearn.svm.SVR. All if not given.")
 @click.option("--rows", type=click.IntRange(1), help="Use a random sample of so many rows.")
@@ -51,7 +49,7 @@ def compare(
     task: Task,
     data: str,
     cv: int,
-    time_limit: float,
+    time_limit: float | None,
     models: str | None,
     rows: int | None,
     seed: int,
@@ -72,6 +70,7 @@ def compare(
         raise DataError(f"no folder {Path(report_path).parent} to write the report to")
     every = [*table.BUILT_IN, *table.GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
+    time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
     names = [name.strip() for name in models.split(",") if name.strip()] if models else None
     options: dict[str, Any] = {
         "models": names,

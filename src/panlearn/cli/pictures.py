@@ -54,12 +54,12 @@ class Plot:
     height: float = 4.2
 
 
-def pictures(board: Leaderboard, time_limit: float | None) -> list[Picture]:
-    """Draw what a person wants to see for the task."""
-    return [_render(plot) for plot in _plots(board, time_limit)]
+def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -> list[Picture]:
+    """Draw what a person wants to see for the task; a learning curve takes fits of its own."""
+    return [_render(plot) for plot in _plots(board, time_limit, curve)]
 
 
-def _plots(board: Leaderboard, time_limit: float | None) -> Iterator[Plot]:
+def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterator[Plot]:
     best = board.best
     yield _fold_scores(board)
     if best is None:
@@ -68,7 +68,8 @@ def _plots(board: Leaderboard, time_limit: float | None) -> Iterator[Plot]:
         yield from _classification(board, best)
     else:
         yield from _regression(board, best)
-    yield _learning_curve(board, best, time_limit)
+    if curve:
+        yield _learning_curve(board, best, time_limit)
     linear = [r for r in board.rows if r.pipeline is not None and hasattr(r.pipeline[-1], "coef_")]
     if linear:
         yield _coefficients(linear[0])

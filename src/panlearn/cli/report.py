@@ -87,7 +87,7 @@ def report(parts: list[Part], *, command: str, time_limit: float | None) -> str:
 def _sections(part: Part, prefix: str, time_limit: float | None) -> list[tuple[str, str, str]]:
     """Write the id, the title and the content of each section on one data set."""
     board = part.board
-    drawn = "".join(map(_figure, pictures(board, time_limit)))
+    drawn = "".join(map(_figure, pictures(board, time_limit, curve=not prefix)))
     code = "".join(_code(board, row, part.load, prefix) for row in board.rows)
     return [
         (f"{prefix}leaderboard", "Leaderboard", _leaderboard(board, prefix)),

@@ -238,7 +238,7 @@ def occupied(
     for b in range(MISSING):
         if histogram[b, first:].any():
             lowest, highest = min(lowest, b), b
-    return lowest, highest, histogram[MISSING, first:].any()
+    return lowest, highest, bool(histogram[MISSING, first:].any())
 
 
 @njit(cache=True, nogil=True)
