@@ -24,10 +24,12 @@ purchases = Ratings.from_table([f"reader {r}" for r in readers], books[bought])
 
 train, test = ranking.leave_k_out(purchases, k=2, random_state=0)
 model = MatrixFactorization(8, feedback="implicit", alpha=5, random_state=0).fit(train)
-fig, axes = plt.subplots(1, 3, figsize=(13.5, 4.3), layout="constrained")
 
 # %%
-# Books of one genre point the same way: their cosines.
+# Books of one genre point the same way: their cosines. Among the first k recommended are many of
+# the purchases that were held out. A new reader bought a book of poetry and one on travel.
+
+fig, axes = plt.subplots(1, 3, figsize=(13.5, 4.3), layout="constrained")
 order = np.argsort([list(books).index(b) for b in purchases.items])
 units = model.item_factors_[order]
 units = units / np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
@@ -39,8 +41,6 @@ axes[0].set(title="Similarity of books", xticks=middles, yticks=middles)
 axes[0].set_xticklabels(genres)
 axes[0].set_yticklabels(genres, rotation=90, va="center")
 
-# %%
-# Among the first k recommended, how many of the held-out purchases are there?
 some = np.diff(train.matrix.indptr) > 0
 known, held = train.users[some], test.matrix[np.flatnonzero(some)]
 held = Ratings(held, known, test.items)
@@ -56,8 +56,6 @@ axes[1].set_title(f"nDCG at 10: {ranking.ndcg_at_k(held, top):.2f}")
 axes[1].legend()
 axes[1].set_ylim(0)
 
-# %%
-# A new reader bought a book of poetry and one on travel.
 new = Ratings.from_table(["new"] * 2, ["poetry 3", "travel 2"])
 items, scores = model.recommend(new, 10)
 colours = dict(zip(genres, plt.get_cmap("tab10").colors, strict=False))
