@@ -13,6 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.map_reduce import one_blas_thread
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
 from panlearn.latent._embedding import signed
@@ -105,6 +106,7 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     max_iter: Positive[int] = 500
 
     @fitting
+    @one_blas_thread()  # the same bits for any number of threads
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the latent positions of the training rows.
 
