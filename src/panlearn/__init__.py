@@ -23,6 +23,10 @@ FAMILIES = (
     "sequence",
     "montecarlo",
     "graphical",
+    "text",
+    "retrieval",
+    "neural",
+    "transformer",
 )
 _HOMES = {
     "all_estimators": "panlearn.core.inventory",

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import panlearn
 from panlearn.cli.errors import DataError, did_you_mean
+from panlearn.core.inventory import families
 
 # As good as the model that they wrap, with another decision: compared when asked for by name.
 WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier")
@@ -20,8 +21,7 @@ WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier")
 def methods() -> dict[str, tuple[str, Any]]:
     """Every public method of every family: its family and the object; a module gives its own."""
     found: dict[str, tuple[str, Any]] = {}
-    for family in panlearn.FAMILIES:
-        module = import_module(f"panlearn.{family}")
+    for family, module in families().items():
         for name in module.__all__:
             thing = getattr(module, name)
             if isinstance(thing, ModuleType):

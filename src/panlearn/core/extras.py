@@ -15,6 +15,10 @@ _EXTRA_OF = {
 }
 
 
+class MissingExtraError(ImportError):
+    """A package of an extra is needed and not installed; the message names the extra."""
+
+
 def require(module: str) -> ModuleType:
     """Import a module of an extra; if it is missing, name the extra to install."""
     try:
@@ -23,6 +27,6 @@ def require(module: str) -> ModuleType:
         extra = _EXTRA_OF.get(module.partition(".")[0])
         if extra is None:
             raise
-        raise ImportError(
+        raise MissingExtraError(
             f"this needs {module}, which is not installed; `pip install 'panlearn[{extra}]'`"
         ) from error

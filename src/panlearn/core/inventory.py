@@ -7,12 +7,14 @@ import inspect
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
 from typing import Any
 
 from sklearn.base import ClassifierMixin, ClusterMixin, RegressorMixin, TransformerMixin
 
 import panlearn
 from panlearn.core.estimator import Estimator
+from panlearn.core.extras import MissingExtraError
 
 _KINDS = {
     "classifier": ClassifierMixin,
@@ -20,6 +22,23 @@ _KINDS = {
     "transformer": TransformerMixin,
     "cluster": ClusterMixin,
 }
+
+
+def families() -> dict[str, ModuleType]:
+    """Import every family that can be: those whose extra is not installed are left out.
+
+    Returns
+    -------
+    dict of {name: module}
+        In the order of `panlearn.FAMILIES`.
+    """
+    found = {}
+    for family in panlearn.FAMILIES:
+        try:
+            found[family] = importlib.import_module(f"panlearn.{family}")
+        except MissingExtraError:
+            continue
+    return found
 
 
 def all_estimators(type_filter: str | list[str] | None = None) -> list[tuple[str, type[Any]]]:
@@ -33,7 +52,7 @@ def all_estimators(type_filter: str | list[str] | None = None) -> list[tuple[str
     Returns
     -------
     list of (name, class)
-        Ordered by name.
+        Ordered by name. A family whose extra is not installed is left out.
 
     Examples
     --------
@@ -45,8 +64,7 @@ def all_estimators(type_filter: str | list[str] | None = None) -> list[tuple[str
     if wanted is not None and (unknown := [k for k in wanted if k not in _KINDS]):
         raise ValueError(f"type_filter must be among {list(_KINDS)}; got {unknown}")
     found = {}
-    for family in panlearn.FAMILIES:
-        module = importlib.import_module(f"panlearn.{family}")
+    for module in families().values():
         for name in module.__all__:
             thing = getattr(module, name)
             if inspect.isclass(thing) and issubclass(thing, Estimator):

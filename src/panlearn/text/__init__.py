@@ -1,0 +1,7 @@
+"""Text: distances, counts, tokens, language models, embeddings, topics and ranking of sentences.
+
+Documents go in as an iterable of strings or of lists of tokens. Counts are statistics, so that a
+stream of batches of documents and a Dask bag of them work as a list does.
+"""
+
+__all__: list[str] = []
