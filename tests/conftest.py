@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import settings
+from scipy import sparse
 from scipy.linalg import LinAlgWarning
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
@@ -29,10 +30,12 @@ settings.load_profile("panlearn")
 CLASSES = {
     "every_class": lambda cls: True,
     "looping_class": lambda cls: issubclass(cls, Iterative),
-    "sequence_class": lambda cls: not learns_from_rows(cls),
+    "sequence_class": lambda cls: not learns_from_rows(cls) and not learns_from_documents(cls),
+    "document_class": lambda cls: learns_from_documents(cls),
 }
 # Most tests make rows and shuffle them. What learns from sequences is not among these: one sample
-# is a whole sequence, and tests/contract/test_sequences.py says what holds of it.
+# is a whole sequence, and tests/contract/test_sequences.py says what holds of it; nor is what
+# learns from documents, of which tests/contract/test_documents.py speaks.
 ROW_CLASSES = {
     "any_class": lambda cls: True,
     "weighted_class": lambda cls: "sample_weight" in inspect.signature(cls.fit).parameters,
@@ -52,6 +55,27 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_
 def learns_from_rows(cls):
     """Whether a sample is a row of numbers, by scikit-learn's tag."""
     return get_tags(cls()).input_tags.two_d_array
+
+
+def learns_from_documents(cls):
+    """Whether a sample is a text, or a list of tokens."""
+    return get_tags(cls()).input_tags.string and not learns_from_rows(cls)
+
+
+def documents_of(n, seed):
+    """Texts on two subjects, which share some words, and what each is on."""
+    rng = np.random.default_rng(seed)
+    shared, subjects = (
+        "the of and to is".split(),
+        ("ship sea wind sail Küste", "root leaf tree sap"),
+    )
+    y = rng.integers(2, size=n)
+    y[:2] = 0, 1
+    texts = []
+    for subject in y:
+        words = rng.choice([*shared, *(3 * subjects[subject].split())], size=rng.integers(4, 12))
+        texts.append(" ".join(words) + ".")
+    return texts, y
 
 
 def pytest_generate_tests(metafunc):
@@ -77,7 +101,9 @@ class Library:
         names = inspect.signature(cls).parameters
         # without a tolerance it may be one that never ends on classes that touch
         wish = {"random_state": 0, "tol": 1e-11, "max_iter": 20_000 if "tol" in names else 300}
-        if not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
+        if learns_from_documents(cls):  # what is compared does not depend on where it ends
+            wish = {"random_state": 0}
+        elif not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
         if "n_states" in names:  # and the slower the more a state may be
             wish |= {"tol": 1e-4, "n_states": 1}
@@ -88,6 +114,9 @@ class Library:
     def problem(cls, n=60, d=4, seed=0):
         """Rows of full rank, targets of the kind that is learned; classes lie apart."""
         rng = np.random.default_rng(seed)
+        if learns_from_documents(cls):
+            texts, y = documents_of(n // 3, seed)
+            return texts, y if is_classifier(cls()) else None
         X = rng.normal(size=(n, d))
         if not learns_from_rows(cls):
             regime = np.repeat(rng.integers(2, size=n), 5)[:n]
@@ -116,6 +145,7 @@ class Library:
     def outputs(model, X):
         """Every output that the model has for the rows X."""
         found = {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+        found = {k: v.toarray() if sparse.issparse(v) else v for k, v in found.items()}
         # of a list of sequences, the steps of all
         return {k: np.concatenate(v) if isinstance(v, list) else v for k, v in found.items()}
 
@@ -155,7 +185,9 @@ class Library:
         """Assert that two models give the same outputs, relative to the largest of each kind."""
         ours, theirs = cls.outputs(one, X), cls.outputs(other, X)
         assert ours.keys() == theirs.keys()
-        assert ours
+        if not ours:  # a model of documents may answer in its own words alone
+            assert learns_from_documents(type(one))
+            cls.same_parameters(one, other, rtol)
         for name, value in ours.items():
             expected = np.asarray(theirs[name])
             if expected.dtype.kind not in "fc":

@@ -25,15 +25,24 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 warnings.simplefilter("ignore")
 
-def numbers(thing):
-    values = sorted(vars(thing).items())
-    return {k: np.asarray(v) for k, v in values if isinstance(v, (float, int, np.ndarray))}
+def content(value):
+    if isinstance(value, dict):
+        return b"".join(repr(k).encode() + content(v) for k, v in value.items())
+    if isinstance(value, list):
+        return b"".join(map(content, value))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return repr(value.tolist()).encode()
+    if hasattr(value, "indptr"):
+        return content([value.data, value.indices, value.indptr])
+    return np.asarray(value).tobytes() if isinstance(value, (float, int, str, np.ndarray)) else b""
 
 def digest(thing):
     total = hashlib.sha256()
-    for name, value in numbers(thing).items():
-        total.update(name.encode() + value.tobytes())
+    for name, value in sorted(vars(thing).items()):
+        total.update(name.encode() + content(value))
     return total.hexdigest()
+
+texts = ["the ship at sea", "a leaf of the tree", "wind and sail, wind and sea", "sap, leaf, root"]
 
 rng = np.random.default_rng(0)
 bits, outputs = {}, {}
@@ -50,7 +59,9 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         y = (signal > 0).astype(int) if is_classifier(cls()) else signal
         wants = get_tags(cls()).input_tags
         rows = np.abs(np.round(X)) if wants.positive_only else X
-        if not wants.two_d_array:  # learns from sequences
+        if wants.string and not wants.two_d_array:  # learns from documents
+            rows, y = 5 * texts, 5 * [0, 1, 0, 1] if is_classifier(cls()) else None
+        elif not wants.two_d_array:  # learns from sequences
             parts, y = np.split(X, [n // 3, n // 2]), None
             rows = [np.round(p[:, 0]) if wants.categorical else p for p in parts]
         model = cls(**seed).fit(rows, y)

@@ -26,6 +26,8 @@ from panlearn.latent._lloyd import Farthest
 from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 from panlearn.sequence._transition_counts import TransitionCounts
+from panlearn.text._documents import tokenize
+from panlearn.text._word_counts import WordCounts
 
 D = 3
 CENTRES = np.array([[0.0, 0.0, 0.0], [1e8, 1e8, 1e8]])
@@ -50,6 +52,11 @@ def _paths(rows):
     return Sequences(labels.ravel(), D * np.arange(len(rows) + 1))
 
 
+def _texts(rows):
+    """Each row as a document of three words."""
+    return tokenize([list(words) for words in np.array(list("abcdefg"))[_categories(rows)]])
+
+
 # How to summarise rows of D columns, by name: (rows, weight) -> statistic.
 OF = {
     "Counts": lambda rows, weight: Counts.of(_codes(rows), weight, n_codes=4),
@@ -71,6 +78,7 @@ OF = {
         _categories(rows), _labels(rows), weight
     ),
     "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
+    "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
 }
 ZERO = {
     "Counts": lambda: Counts.zero(4),
@@ -90,6 +98,7 @@ ZERO = {
     "ClassRoots": lambda: ClassRoots.of(np.zeros((0, D)), np.zeros(0)),
     "CategoryCounts": lambda: CategoryCounts.of(np.zeros((0, D)), np.zeros(0)),
     "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
+    "WordCounts": WordCounts.zero,
 }
 every = pytest.mark.parametrize("name", OF)
 
@@ -151,6 +160,11 @@ def _numbers(statistic):
         for name in {"total", "mean", "scatter", "count"} & set(vars(statistic)):
             values[name] = getattr(statistic, name)[seen]
         return values
+    if isinstance(statistic, WordCounts):
+        seen = statistic.count > 0
+        values = {"labels": statistic.words[seen].tolist(), "weight": statistic.weight}
+        values["frequency"] = statistic.document_frequency[seen]
+        return values | {"count": statistic.count[seen]}
     if isinstance(statistic, TransitionCounts):
         return vars(statistic.among(np.array(list("abcdefg")))) | {"states": 0}
     if isinstance(statistic, Moments | RootMoments):

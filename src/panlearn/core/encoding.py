@@ -120,7 +120,10 @@ class Encoder:
                 f"cannot save a {type(value).__name__}: panlearn.save takes panlearn's estimators, "
                 "common scikit-learn transformers, numbers, strings, arrays and their containers"
             )
-        state = value.__getstate__() if isinstance(value, BaseEstimator) else vars(value)
+        if isinstance(value, BaseEstimator):
+            state = value.__getstate__()
+        else:  # fields alone: a value may keep what it derived from them
+            state = {field: getattr(value, field) for field in value.__dataclass_fields__}
         if isinstance(value, Estimator):
             state = {k: v for k, v in state.items() if not k.startswith("_") or k in _KEPT_PRIVATE}
         encoded = {key: self.encode(v) for key, v in state.items()}

@@ -4,4 +4,6 @@ Documents go in as an iterable of strings or of lists of tokens. Counts are stat
 stream of batches of documents and a Dask bag of them work as a list does.
 """
 
-__all__: list[str] = []
+from panlearn.text._documents import WordTokenizer
+
+__all__ = ["WordTokenizer"]
