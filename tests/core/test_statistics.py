@@ -81,3 +81,16 @@ def test_integer_rows_and_no_rows():
         assert (kind.of(np.zeros((0, 3))) + kind.zero(3)).scatter.tolist() == np.zeros(
             (3, 3)
         ).tolist()
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0, 9.0, 30.0, 1e8])
+def test_the_scatter_keeps_its_digits_whether_the_mean_is_small_or_large(offset, rng):
+    rows = rng.normal(size=(500, 3)) @ np.triu(rng.normal(size=(3, 3)))
+    moved = rows + offset
+    exact = moved - moved.astype(np.longdouble).mean(axis=0)
+    expected = (exact.T @ exact).astype(float)
+    # two digits may go, of the sixteen that a float has
+    tolerance = 1e-13 * np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+    assert (np.abs(Moments.of(moved).scatter - expected) <= tolerance).all()
+    constant = np.column_stack([moved, np.full(500, offset)])
+    assert np.abs(Moments.of(constant).scatter[3]).max() <= 1e-25 * offset**2

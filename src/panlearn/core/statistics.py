@@ -189,6 +189,11 @@ class Moments(Statistic):
         arrays = tuple(_two_dimensional(a) for a in arrays)
         if any(sparse.issparse(a) for a in arrays):
             return cls(*_sparse_moments(arrays, weight))
+        if len(arrays) == 1 and weight is None and (mean := _small_mean(arrays[0])) is not None:
+            rows, n = arrays[0], len(arrays[0])
+            scatter = rows.T @ rows
+            scatter -= np.outer(n * mean, mean)
+            return cls(float(n), mean, scatter, np.zeros_like(mean))
         total, mean, rest, centred = _centre(arrays, weight)
         return cls(total, mean, centred.T @ centred, rest)
 
@@ -205,8 +210,9 @@ class Moments(Statistic):
         if other.weight == 0 or self.weight == 0:
             return self if other.weight == 0 else type(self)(*vars(other).values())
         weight, mean, rest, shift = _merge_means(self, other)
-        scatter = self.scatter + other.scatter
-        scatter += np.outer(shift, shift)
+        scatter = np.outer(shift, shift)  # and into it: another new array costs more than the sums
+        scatter += self.scatter
+        scatter += other.scatter
         return type(self)(weight, mean, scatter, rest)
 
     def __mul__(self, factor: float) -> Self:
@@ -293,6 +299,18 @@ def _two_dimensional(array: Any) -> Any:
     return array[:, None] if array.ndim == 1 else array
 
 
+def _small_mean(rows: np.ndarray) -> np.ndarray | None:
+    """The mean, if squares about zero lose two digits at most: it is small beside the spread.
+
+    A pass over the rows and a copy of them are saved. The first rows bound the spread from below.
+    """
+    if rows.dtype != np.float64 or len(rows) < 256:
+        return None
+    mean = np.full(len(rows), 1 / len(rows)) @ rows
+    spread = np.square(rows[:64] - mean).mean(axis=0)
+    return mean if (mean**2 <= 100 * spread).all() else None
+
+
 def _centre(
     arrays: tuple[np.ndarray, ...], weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
@@ -302,15 +320,15 @@ def _centre(
     offset the first mean is off by its rounding, and the second step takes that out. float32 rows
     become float64 here, a block at a time: squaring them would lose the digits they have.
     """
-    n, d = arrays[0].shape[0], sum(a.shape[1] for a in arrays)
-    rows = np.empty((n, d))
-    np.concatenate(arrays, axis=1, out=rows, casting="same_kind")
+    n, ends = arrays[0].shape[0], np.cumsum([0, *(a.shape[1] for a in arrays)])
+    rows = np.empty((n, ends[-1]))
     total = float(n) if weight is None else float(weight.sum(dtype=float))
     if n == 0 or total == 0:
-        return 0.0, np.zeros(d), np.zeros(d), rows[:0]
+        return 0.0, np.zeros(ends[-1]), np.zeros(ends[-1]), rows[:0]
     share = np.full(n, 1 / n) if weight is None else weight / total
-    mean = share @ rows
-    rows -= mean
+    mean = np.concatenate([share @ a for a in arrays])
+    for array, start, stop in zip(arrays, ends, ends[1:], strict=False):
+        np.subtract(array, mean[start:stop], out=rows[:, start:stop])
     correction = share @ rows
     rows -= correction
     if weight is not None:
