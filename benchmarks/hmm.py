@@ -38,6 +38,13 @@ def symbols():
     return np.minimum(drawn, V - 1)[:, None], states, start
 
 
+def long_series(n=10_000_000):
+    """Two states that change places now and then, in one sequence."""
+    rng = np.random.default_rng(4)
+    states = np.cumsum(rng.random(n) < 0.05) % 2
+    return (3.0 * states + rng.standard_normal(n))[:, None], states
+
+
 STEPS = 0.5 * np.eye(K) + 0.5 / K
 
 
@@ -159,4 +166,16 @@ def workloads():
         _fitted(symbols, categorical, lambda d: peer_categorical(d, "scaling")),
         {"panlearn": lambda d: d[3].decode(d[0]), "hmmlearn": lambda d: d[4].decode(d[0])},
         _accuracy,
+    )
+    yield Workload(
+        "Baum-Welch, 3 iterations, one sequence of T = 1e7, 2 states: memory above the data",
+        "sequence.GaussianHMM",
+        long_series,
+        {
+            "panlearn": lambda d: GaussianHMM(
+                2, means_init=[[-1.0], [4.0]], max_iter=3, tol=0.0
+            ).fit(d[0])
+        },
+        lambda d, model: {"accuracy": float((model.predict(d[0]) == d[1]).mean())},
+        repeats=1,
     )
