@@ -1,7 +1,21 @@
-"""Neural networks on PyTorch: modules, objectives, one training loop, and the estimators on it."""
+"""Neural networks on PyTorch: modules, objectives, one training loop, and the estimators on it.
+
+`train` is the loop that all deep models share: any module, any objective, from arrays or streams,
+on one process or under torchrun. `batches` has the sources of batches, `Hook` what may watch a run.
+
+Reading order: `train`, `_run`, `batches`, `_estimator`.
+"""
 
 from panlearn.core.extras import require
 
 require("torch")
 
-__all__: list[str] = []
+from panlearn.neural import batches  # noqa: E402
+from panlearn.neural._hooks import Hook  # noqa: E402
+from panlearn.neural.train import train  # noqa: E402
+
+__all__ = [
+    "Hook",
+    "batches",
+    "train",
+]

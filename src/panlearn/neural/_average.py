@@ -1,0 +1,55 @@
+"""The exponential moving average of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+
+class WeightAverage:
+    r"""An average that follows the weights, :math:`a \leftarrow \beta a + (1 - \beta) \theta`.
+
+    Without a decay it is nothing, and the weights speak for themselves.
+    """
+
+    def __init__(self, parameters: Sequence[torch.Tensor], decay: float | None) -> None:
+        self._parameters, self._decay = parameters, decay
+        self.values = None if decay is None else [p.detach().clone() for p in parameters]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Follow the weights after a step."""
+        if self.values is not None and self._decay is not None:
+            for average, p in zip(self.values, self._parameters, strict=True):
+                average.lerp_(p, 1 - self._decay)
+
+    @torch.no_grad()
+    def settle(self) -> None:
+        """Put the average in the place of the weights."""
+        if self.values is not None:
+            for p, average in zip(self._parameters, self.values, strict=True):
+                p.copy_(average)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Inside the block the module has the averaged weights."""
+        if self.values is None:
+            yield
+            return
+        kept = [p.detach().clone() for p in self._parameters]
+        self.settle()
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for p, value in zip(self._parameters, kept, strict=True):
+                    p.copy_(value)
+
+    def load(self, values: list[torch.Tensor] | None) -> None:
+        """Take up an average that was saved."""
+        if (values is None) != (self.values is None):
+            raise ValueError("one of the two has ema_decay and the other has not")
+        if values is not None:
+            self.values = [v.to(p) for v, p in zip(values, self._parameters, strict=True)]

@@ -1,0 +1,47 @@
+"""Randomness of deep models: seeds from NumPy's generators, PyTorch's global one left as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from panlearn.core.parameters import RandomState
+from panlearn.core.random import generator
+
+
+def draw_seed(random_state: RandomState) -> int:
+    """Draw a seed from an int, a Generator, a RandomState or fresh entropy."""
+    return int(generator(random_state).integers(2**63))
+
+
+def mix(*numbers: int) -> int:
+    """Hash numbers to 32 bits, as many as seed PyTorch's generator on the CPU (splitmix64)."""
+    state = 0
+    for number in numbers:
+        state = (state + number + 0x9E3779B97F4A7C15) % 2**64
+        state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+        state ^= state >> 31
+    return state >> 32
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Run the block as if PyTorch's generator had been seeded, and leave it as it was.
+
+    What initialises a module, or draws dropout masks or noise, takes its numbers from the global
+    generator; inside the block it is a private one in all but name.
+    """
+    device = torch.device(device)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        reseed(seed, device)
+        yield
+
+
+def reseed(seed: int, device: torch.device) -> None:
+    """Seed PyTorch's generators; only inside `seeded`."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
