@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._class_statistics import ClassStatistic
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.labels import require_two_classes
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import FLOATS, read_rows
 
@@ -52,11 +53,7 @@ class ClassLearner(ClassifierMixin, Estimator):
         """
         rows = read_rows(self, X, y, sample_weight, targets="labels")
         statistic = self._summarise(rows)
-        if len(statistic.classes.labels) < 2:
-            raise ValueError(
-                f"the data hold one class only, {statistic.classes.labels.tolist()}; a classifier "
-                "needs two or more"
-            )
+        require_two_classes(statistic.classes.labels)
         self._take(statistic, rows)
         return self
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.bayes._base import DensityRule, log_of, priors_of
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.statistics import LabelCounts
@@ -118,11 +119,7 @@ class GaussianMixtureClassifier(DensityRule):
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         seen = LabelCounts.of(y, weight)
-        if len(seen.labels) < 2:
-            raise ValueError(
-                f"the data hold one class only, {seen.labels.tolist()}; a classifier needs two or "
-                "more"
-            )
+        require_two_classes(seen.labels)
         self.classes_ = seen.labels
         self.priors_ = priors_of(self.priors, "priors", seen.labels, seen.count)
         rng = generator(self.random_state)

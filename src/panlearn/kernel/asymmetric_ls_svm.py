@@ -10,11 +10,12 @@ import numpy as np
 from scipy import linalg
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
 from panlearn.kernel._base import KernelLike, refuse_overflow, times
 from panlearn.kernel._kernel import Kernel
-from panlearn.kernel._labels import KernelClassifier, encode, present, signs
+from panlearn.kernel._labels import KernelClassifier, present, signs
 
 
 @dataclass(eq=False, repr=False)
@@ -119,7 +120,7 @@ class AsymmetricLSSVC(KernelClassifier):
             The model itself.
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
-        self.classes_, codes = encode(y)
+        self.classes_, codes = encode_labels(y)
         self.kernel_ = self._choose_kernel(X, weight)
         n = len(X)
         require_memory((2, 2 * n + 2, 2 * n + 2), "the system with its factor", "use fewer rows")

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.sources import ArrayRows
@@ -20,7 +21,7 @@ from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import default_kernel, maximise_evidence
 from panlearn.kernel._base import BLOCK, KernelMethod
 from panlearn.kernel._kernel import Kernel
-from panlearn.kernel._labels import encode, present, signs
+from panlearn.kernel._labels import present, signs
 from panlearn.kernel._laplace import Mode, approximate, average_logistic, gradient
 
 
@@ -146,7 +147,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
             The model itself.
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
-        self.classes_, codes = encode(y)
+        self.classes_, codes = encode_labels(y)
         rows, targets = X.astype(np.float64), signs(codes, len(self.classes_))
         start = np.zeros_like(targets)  # each mode is sought from the one before
         reached = True

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
@@ -18,7 +19,7 @@ from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import read_rows
 from panlearn.kernel._hinge_dual import Dual
 from panlearn.kernel._hinge_primal import Hinge, SquaredHinge
-from panlearn.kernel._labels import balance, encode, present, signs
+from panlearn.kernel._labels import present, signs
 from panlearn.linear._classifier import LinearClassifier
 
 FEW = 500
@@ -149,8 +150,12 @@ class LinearSVC(LinearClassifier, Iterative):
             )
         rows.reject_non_finite()
         Z, labels, weight = present(rows.X, rows.y, rows.weight)
-        self.classes_, codes = encode(labels)
-        c = self.C * weight * balance(self.class_weight, self.classes_, codes, weight)[codes]
+        self.classes_, codes = encode_labels(labels)
+        c = (
+            self.C
+            * weight
+            * class_weights(self.class_weight, self.classes_, np.bincount(codes, weight))[codes]
+        )
         dual = Z.shape[1] > FEW if self.dual == "auto" else self.dual
         centre = np.zeros(Z.shape[1])
         remedy = "raise max_iter, scale the features, lower C, or accept a larger tol"

@@ -11,10 +11,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Positive
 from panlearn.kernel._base import KernelLike, KernelMethod
 from panlearn.kernel._bordered import Solver, solve_bordered
-from panlearn.kernel._labels import KernelClassifier, encode, present, signs
+from panlearn.kernel._labels import KernelClassifier, present, signs
 
 
 @dataclass(eq=False, repr=False)
@@ -122,7 +123,7 @@ class LSSVC(KernelClassifier):
             The model itself.
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
-        self.classes_, codes = encode(y)
+        self.classes_, codes = encode_labels(y)
         self.kernel_ = self._choose_kernel(X, weight)
         options: Any = dict(solver=self.solver, tol=self.tol, max_iter=self.max_iter)
         k, ridge = len(self.classes_), 1 / (self.C * weight)

@@ -17,11 +17,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.map_reduce import n_threads, one_blas_thread
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
 from panlearn.kernel._base import KernelLike, KernelMethod, choose_kernel, times
-from panlearn.kernel._labels import balance, encode
 from panlearn.kernel._machine import Machine, folds, precision
 from panlearn.kernel._platt import couple
 from panlearn.kernel._rows import GivenRows, rows_of
@@ -180,8 +180,12 @@ class SVC(ClassifierMixin, KernelMethod):
         weight = np.ones(len(X)) if weight is None else weight.astype(np.float64)
         index = np.flatnonzero(weight)  # a zero weight is an absent row
         weight = weight[index]
-        self.classes_, codes = encode(y[index])
-        C = self.C * weight * balance(self.class_weight, self.classes_, codes, weight)[codes]
+        self.classes_, codes = encode_labels(y[index])
+        C = (
+            self.C
+            * weight
+            * class_weights(self.class_weight, self.classes_, np.bincount(codes, weight))[codes]
+        )
         self.kernel_, make = self._matrix(X, index, weight)
         dtype = precision(make(np.float64).diagonal, C, self.tol)
         rows = make(dtype)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.labels import class_weights, require_two_classes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
@@ -43,12 +44,11 @@ class Labels:
         """Find the classes of the rows; one whose rows weigh nothing is absent."""
         found = map_reduce(_label_counts, rows)
         classes, count = found.labels[found.count > 0], found.count[found.count > 0]
-        if len(classes) < 2:
-            raise ValueError(
-                f"the data hold one class only, {classes.tolist()}; a classifier needs two or more"
-            )
-        weight = _class_weight(classes, count, class_weight)
-        return cls(classes, count if weight is None else count * weight, weight)
+        require_two_classes(classes)
+        if class_weight is None:
+            return cls(classes, count, None)
+        weight = class_weights(class_weight, classes, count)
+        return cls(classes, count * weight, weight)
 
     @property
     def n_scores(self) -> int:
@@ -66,20 +66,6 @@ class Labels:
 
 def _label_counts(X: Any, y: Any, weight: Any) -> LabelCounts:
     return LabelCounts.of(y, weight)
-
-
-def _class_weight(classes: np.ndarray, count: np.ndarray, given: Any) -> np.ndarray | None:
-    if given is None:
-        return None
-    if isinstance(given, str):
-        return count.sum() / (len(classes) * count)
-    names = classes.tolist()
-    if unknown := [label for label in given if label not in names]:
-        raise ValueError(f"class_weight names {unknown}, which are not among the classes {names}")
-    weight = np.array([float(given.get(label, 1.0)) for label in names])
-    if not (np.isfinite(weight).all() and (weight > 0).all()):
-        raise ValueError(f"class_weight must be finite and positive; got {given!r}")
-    return weight
 
 
 def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, weight: Any) -> Any:

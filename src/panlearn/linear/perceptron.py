@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
@@ -204,10 +205,7 @@ class Perceptron(LinearClassifier, Iterative):
         return rows
 
     def _start(self, classes: np.ndarray, rows: Rows) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                f"the data hold one class only, {classes.tolist()}; a classifier needs two or more"
-            )
+        require_two_classes(classes)
         self.classes_ = classes
         problems = self._signs().shape[1]
         self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
@@ -121,26 +120,6 @@ def read_training(
     if not kept.any():
         raise ValueError("sample_weight is zero for every row")
     return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])
-
-
-def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels, sorted, and the place of each row's label among them."""
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"the data hold one class only, {classes.tolist()}; a classifier needs two or more"
-        )
-    return classes, codes.astype(np.int32)
-
-
-def class_weights(given: Any, y: np.ndarray) -> np.ndarray:
-    """The weight of each row's class, one without any."""
-    if given is None:
-        return np.ones(len(y))
-    weights = compute_sample_weight(given, y)
-    if not (weights > 0).all():
-        raise ValueError("class_weight must be above zero; to ignore a class, leave its rows out")
-    return weights
 
 
 @dataclass(frozen=True)

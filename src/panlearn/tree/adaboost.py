@@ -12,12 +12,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
     MemberCount,
     ProbabilisticClassifier,
-    encode_labels,
     read_training,
 )
 from panlearn.tree._features import presort

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
@@ -19,8 +20,6 @@ from panlearn.tree._base import (
     RowsPredictor,
     RowsRegressor,
     UpToHalf,
-    class_weights,
-    encode_labels,
     feature_count,
     grow_tree,
     label_problem,
@@ -176,7 +175,8 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
         """
         X, y, weight = read_training(self, X, y, sample_weight, "labels")
         self.classes_, codes = encode_labels(y)
-        weight = weight * class_weights(self.class_weight, y)
+        count = np.bincount(codes, weight)
+        weight = weight * class_weights(self.class_weight, self.classes_, count)[codes]
         problem = label_problem(codes, len(self.classes_), weight, self.criterion)
         self._grow(X, problem)
         return self

@@ -12,9 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.validation import reject_hidden
-from panlearn.tree._base import ProbabilisticClassifier, encode_labels
+from panlearn.tree._base import ProbabilisticClassifier
 from panlearn.tree._split import TIE
 from panlearn.tree._structure import CategoricalTree
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
@@ -22,8 +23,6 @@ from panlearn.tree._base import (
     RowsPredictor,
     RowsRegressor,
     UpToHalf,
-    class_weights,
-    encode_labels,
     grow_tree,
     label_problem,
     number_problem,
@@ -212,7 +211,8 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
         """
         X, y, weight = read_training(self, X, y, sample_weight, "labels")
         self.classes_, codes = encode_labels(y)
-        value = class_weights(self.class_weight, y)
+        count = np.bincount(codes, weight)
+        value = class_weights(self.class_weight, self.classes_, count)[codes]
         problem = label_problem(codes, len(self.classes_), value, self.criterion)
         outside = self._grow(X, problem, weight)
         if self.oob_score:

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Bounds, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
     MemberCount,
     ProbabilisticClassifier,
-    encode_labels,
     grow_tree,
     label_problem,
     read_training,
