@@ -120,14 +120,18 @@ class Encoder:
                 f"cannot save a {type(value).__name__}: panlearn.save takes panlearn's estimators, "
                 "common scikit-learn transformers, numbers, strings, arrays and their containers"
             )
-        if isinstance(value, BaseEstimator):
-            state = value.__getstate__()
-        else:  # fields alone: a value may keep what it derived from them
-            state = {field: getattr(value, field) for field in value.__dataclass_fields__}
-        if isinstance(value, Estimator):
-            state = {k: v for k, v in state.items() if not k.startswith("_") or k in _KEPT_PRIVATE}
-        encoded = {key: self.encode(v) for key, v in state.items()}
+        encoded = {key: self.encode(v) for key, v in _state(value).items()}
         return {"#": "object", "class": name, "state": encoded}
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """What of an object is saved: of a value its fields alone, for it may keep what it derived."""
+    if not isinstance(value, BaseEstimator):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    state = value.__getstate__()
+    if isinstance(value, Estimator):
+        return {k: v for k, v in state.items() if not k.startswith("_") or k in _KEPT_PRIVATE}
+    return state
 
 
 class Decoder:
