@@ -27,6 +27,7 @@ from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 from panlearn.sequence._transition_counts import TransitionCounts
 from panlearn.text._documents import tokenize
+from panlearn.text._grams import TermCounts, Terms
 from panlearn.text._word_counts import WordCounts
 
 D = 3
@@ -79,6 +80,7 @@ OF = {
     ),
     "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
     "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
+    "TermCounts": lambda rows, weight: TermCounts.of(Terms.of(_texts(rows), 1, 2), weight),
 }
 ZERO = {
     "Counts": lambda: Counts.zero(4),
@@ -99,6 +101,7 @@ ZERO = {
     "CategoryCounts": lambda: CategoryCounts.of(np.zeros((0, D)), np.zeros(0)),
     "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
     "WordCounts": WordCounts.zero,
+    "TermCounts": lambda: TermCounts.of(Terms.of(_texts(np.zeros((0, D))), 1, 2)),
 }
 every = pytest.mark.parametrize("name", OF)
 
@@ -160,9 +163,10 @@ def _numbers(statistic):
         for name in {"total", "mean", "scatter", "count"} & set(vars(statistic)):
             values[name] = getattr(statistic, name)[seen]
         return values
-    if isinstance(statistic, WordCounts):
+    if isinstance(statistic, WordCounts | TermCounts):
         seen = statistic.count > 0
-        values = {"labels": statistic.words[seen].tolist(), "weight": statistic.weight}
+        names = statistic.words if isinstance(statistic, WordCounts) else statistic.names()
+        values = {"labels": names[seen].tolist(), "weight": statistic.weight}
         values["frequency"] = statistic.document_frequency[seen]
         return values | {"count": statistic.count[seen]}
     if isinstance(statistic, TransitionCounts):

@@ -41,7 +41,7 @@ class Estimator(BaseEstimator, ABC):
 
 
 def fitting(method: Callable[P, R]) -> Callable[P, R]:
-    """Run a ``fit`` or ``partial_fit`` as a transaction.
+    """Run a ``fit``, ``fit_transform`` or ``partial_fit`` as a transaction.
 
     The hyper-parameters are checked first. If the method fails, the estimator is left exactly as
     it was, so a fitted model survives a bad call. Callbacks are torn down in either case.
@@ -52,7 +52,7 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_parameters(self)
         before = dict(vars(self))
-        if method.__name__ == "fit":
+        if method.__name__ in ("fit", "fit_transform"):
             _forget(self)
         try:
             return method(self, *args, **kwargs)

@@ -5,5 +5,6 @@ stream of batches of documents and a Dask bag of them work as a list does.
 """
 
 from panlearn.text._documents import WordTokenizer
+from panlearn.text.tfidf_vectorizer import TfidfVectorizer
 
-__all__ = ["WordTokenizer"]
+__all__ = ["TfidfVectorizer", "WordTokenizer"]

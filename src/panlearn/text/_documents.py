@@ -149,10 +149,7 @@ class Tokens:
         return Tokens(np.concatenate(ids), np.cumsum(np.concatenate(lengths)), list(index))
 
 
-DEFAULT = WordTokenizer()
-
-
-def tokenize(documents: Any, tokenizer: Tokenizer = DEFAULT) -> Tokens:
+def tokenize(documents: Any, tokenizer: Tokenizer = WordTokenizer()) -> Tokens:
     """Cut documents into words and number these, in one pass.
 
     Parameters

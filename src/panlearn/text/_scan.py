@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # of FNV-1a
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def scan(documents: list[str], shortest: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -47,95 +48,108 @@ def _ascii_wordy() -> np.ndarray:
 def _scan_words(
     buffer: np.ndarray, ends: np.ndarray, wordy: np.ndarray, shortest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number the words of all documents; the bounds are those of the first of each."""
-    n_bytes, n_documents = len(buffer), len(ends) - 1
-    ids = np.empty(n_bytes // shortest + 1, dtype=np.int32)
+    """Number the words of all documents; the bounds are those of the first of each.
+
+    A row of the table is the key of a word and one more than its number, 0 where it is free.
+    """
+    n_documents, n_tokens, n_words = len(ends) - 1, 0, 0
+    ids = np.empty(len(buffer) // shortest + 1, dtype=np.int32)
     offsets = np.zeros(n_documents + 1, dtype=np.int64)
-    table = np.full(1 << 12, -1, dtype=np.int32)
+    table = np.zeros((1 << 12, 2), dtype=np.uint64)
     bounds = np.empty((1 << 11, 2), dtype=np.int64)
-    hashes = np.empty(1 << 11, dtype=np.uint64)
-    n_tokens, n_words = 0, 0
     for document in range(n_documents):
         at, end = ends[document], ends[document + 1]
         while at < end:
-            start, length, key = at, 0, _OFFSET
+            start, length, width = at, 0, 1
             while at < end:
-                code, width = np.int64(buffer[at]), 1
-                if code >= 0xF0:
-                    code, width = code & 0x07, 4
-                elif code >= 0xE0:
-                    code, width = code & 0x0F, 3
-                elif code >= 0x80:
+                code = np.int64(buffer[at])
+                if code < 0x80:
+                    width = 1
+                elif code < 0xE0:
                     code, width = code & 0x1F, 2
+                elif code < 0xF0:
+                    code, width = code & 0x0F, 3
+                else:
+                    code, width = code & 0x07, 4
                 for i in range(1, width):
                     code = (code << 6) | (buffer[at + i] & 0x3F)
                 if not wordy[code]:
                     break
-                for i in range(width):
-                    key = (key ^ np.uint64(buffer[at + i])) * _PRIME
                 at += width
                 length += 1
             if length >= shortest:
-                slot, mask = _slot(key, len(table)), len(table) - 1
-                word = table[slot]
-                while word >= 0 and not _same(buffer, bounds, hashes, word, start, at, key):
+                key, mask = _key(buffer, start, at), len(table) - 1
+                slot = _slot(key, len(table))
+                while table[slot, 1] and not (
+                    table[slot, 0] == key and _same(buffer, bounds[table[slot, 1] - 1], start, at)
+                ):
                     slot = (slot + 1) & mask
-                    word = table[slot]
+                word = int(table[slot, 1]) - 1
                 if word < 0:
                     word = n_words
-                    table[slot] = word
-                    bounds[word, 0], bounds[word, 1], hashes[word] = start, at, key
                     n_words += 1
-                    if n_words == len(hashes):
-                        table, bounds, hashes = _grown(bounds, hashes)
+                    table[slot, 0], table[slot, 1] = key, n_words
+                    bounds[word, 0], bounds[word, 1] = start, at
+                    if n_words == len(bounds):
+                        table, bounds = _grown(table, bounds)
                 ids[n_tokens] = word
                 n_tokens += 1
-            if at < end and length == 0:
-                at += width  # the character that is in no word
+            if length == 0:
+                at += width  # the character is in no word
         offsets[document + 1] = n_tokens
     return ids[:n_tokens].copy(), offsets, bounds[:n_words].copy()
 
 
 @njit(cache=True, nogil=True)
-def _slot(key: np.uint64, size: int) -> np.int64:
-    """Where to look first: the high bits too, since the low ones of FNV mix less."""
-    return np.int64((key ^ (key >> np.uint64(29))) & np.uint64(size - 1))
+def _key(buffer: np.ndarray, start: int, stop: int) -> np.uint64:
+    """Up to eight bytes of a word stand for themselves; of more, their hash, whose low byte is 0.
+
+    No word holds the byte 0, so that a key says which of the two it is.
+    """
+    key = np.uint64(0)
+    if stop - start <= 8:
+        for i in range(start, stop):
+            key = (key << np.uint64(8)) | np.uint64(buffer[i])
+        return key
+    key = _OFFSET
+    for i in range(start, stop):
+        key = (key ^ np.uint64(buffer[i])) * _PRIME
+    return key & ~np.uint64(0xFF)
 
 
 @njit(cache=True, nogil=True)
-def _same(
-    buffer: np.ndarray,
-    bounds: np.ndarray,
-    hashes: np.ndarray,
-    word: int,
-    start: int,
-    stop: int,
-    key: np.uint64,
-) -> bool:
-    """Whether the bytes are those of the word with this number."""
-    first = bounds[word, 0]
-    if hashes[word] != key or bounds[word, 1] - first != stop - start:
+def _slot(key: np.uint64, size: int) -> np.int64:
+    """Spread keys over a table whose size is a power of two (Fibonacci hashing)."""
+    mixed = key * _GOLDEN
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
+
+
+@njit(cache=True, nogil=True)
+def _same(buffer: np.ndarray, bound: np.ndarray, start: int, stop: int) -> bool:
+    """Whether words of one key are one word: short ones are, of others the bytes decide."""
+    if stop - start <= 8:
+        return True
+    if bound[1] - bound[0] != stop - start:
         return False
     for i in range(stop - start):
-        if buffer[first + i] != buffer[start + i]:
+        if buffer[bound[0] + i] != buffer[start + i]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _grown(bounds: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _grown(table: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Twice the room; the table is never more than half full."""
-    n = len(hashes)
-    more_bounds = np.empty((2 * n, 2), dtype=np.int64)
-    more_hashes = np.empty(2 * n, dtype=np.uint64)
-    more_bounds[:n], more_hashes[:n] = bounds, hashes
-    table = np.full(4 * n, -1, dtype=np.int32)
-    for word in range(n):
-        slot = _slot(hashes[word], 4 * n)
-        while table[slot] >= 0:
-            slot = (slot + 1) & (4 * n - 1)
-        table[slot] = word
-    return table, more_bounds, more_hashes
+    room = np.empty((2 * len(bounds), 2), dtype=np.int64)
+    room[: len(bounds)] = bounds
+    wider = np.zeros((2 * len(table), 2), dtype=np.uint64)
+    for row in range(len(table)):
+        if table[row, 1]:
+            slot = _slot(table[row, 0], len(wider))
+            while wider[slot, 1]:
+                slot = (slot + 1) & (len(wider) - 1)
+            wider[slot] = table[row]
+    return wider, room
 
 
 @njit(cache=True, nogil=True)
