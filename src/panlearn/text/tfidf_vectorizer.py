@@ -247,7 +247,7 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         """Choose the terms, and weigh them by their document frequencies."""
         frequency = seen.document_frequency
         least, most = (
-            share if isinstance(share, Integral) else share * seen.weight
+            float(min(share, 1 << 62)) if isinstance(share, Integral) else share * seen.weight
             for share in (self.min_df, self.max_df)
         )
         if most < least:
