@@ -1,3 +1,8 @@
-"""Retrieval: documents in, ranked passages out; by words, by vectors, and by both."""
+"""Retrieval: documents in, ranked passages out; by words, by vectors, and by both.
 
-__all__: list[str] = []
+`BM25` ranks documents by the words that they share with a query.
+"""
+
+from panlearn.retrieval.bm25 import BM25
+
+__all__ = ["BM25"]
