@@ -16,12 +16,12 @@ Name = Literal["lucene", "robertson", "atire", "bm25l", "bm25+", "bm25okapi"]
 
 
 def _plain(f: Any, length: Any, k1: float, delta: float) -> Any:
-    """f / (f + k1 l), which tends to 1."""
+    """Tends to 1: f / (f + k1 l)."""
     return f / (f + k1 * length)
 
 
 def _scaled(f: Any, length: Any, k1: float, delta: float) -> Any:
-    """(k1 + 1) f / (f + k1 l), which tends to k1 + 1."""
+    """Tends to k1 + 1: (k1 + 1) f / (f + k1 l)."""
     return (k1 + 1) * f / (f + k1 * length)
 
 

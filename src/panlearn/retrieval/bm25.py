@@ -228,7 +228,9 @@ class BM25(TextModel):
     def _queries(self, queries: Any) -> Queries:
         """The words of queries that the index knows, each once, with how often it stands there."""
         tokens = self._read(queries)
-        index = self._derived("_numbers", lambda: {w: i for i, w in enumerate(self.postings_.words)})
+        index = self._derived(
+            "_numbers", lambda: {w: i for i, w in enumerate(self.postings_.words)}
+        )
         number = np.array([index.get(word, -1) for word in tokens.words], dtype=np.int64)
         terms = number[tokens.ids]
         rows = np.repeat(np.arange(len(tokens)), tokens.lengths)[terms >= 0]
@@ -241,7 +243,9 @@ class BM25(TextModel):
         """The scores, worked out once for these counts and parameters."""
         check_parameters(self)
         settings = (self.variant, self.k1, self.b, self.delta, self.epsilon)
-        return self._derived("_scores", lambda: ScoredPostings.of(self.postings_, *settings), settings)
+        return self._derived(
+            "_scores", lambda: ScoredPostings.of(self.postings_, *settings), settings
+        )
 
     def _derived(self, name: str, make: Callable[[], Any], settings: Any = None) -> Any:
         """What follows from the postings, made once; neither saved nor pickled nor cloned."""

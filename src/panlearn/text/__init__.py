@@ -5,6 +5,13 @@ stream of batches of documents and a Dask bag of them work as a list does.
 """
 
 from panlearn.text._documents import WordTokenizer
+from panlearn.text.pagerank import pagerank
+from panlearn.text.text_rank import TextRank
 from panlearn.text.tfidf_vectorizer import TfidfVectorizer
 
-__all__ = ["TfidfVectorizer", "WordTokenizer"]
+__all__ = [
+    "TextRank",
+    "TfidfVectorizer",
+    "WordTokenizer",
+    "pagerank",
+]
