@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -33,8 +34,7 @@ def as_labels(ids: Any, n: int | None = None) -> np.ndarray:
             raise ValueError(f"{item!r} is no id; give each document a label of its own")
     try:
         if len(set(items)) != len(items):
-            seen: set[Any] = set()
-            twice = next(i for i in items if i in seen or seen.add(i))
+            twice = Counter(items).most_common(1)[0][0]
             raise ValueError(f"the id {twice!r} is given to more than one document")
     except TypeError:
         raise TypeError("an id must be hashable, such as a number, a string or a tuple") from None

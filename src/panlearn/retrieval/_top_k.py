@@ -27,14 +27,14 @@ def fill_bitmaps(
     for row in range(len(words)):
         for j in range(indptr[words[row]], indptr[words[row] + 1]):
             bits[row, docs[j] >> 6] |= ONE << np.uint64(docs[j] & 63)
-        total = 0
+        total = np.int64(0)
         for piece in range(bits.shape[1]):
             before[row, piece] = total
             total += _ones(bits[row, piece])
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _ones(x: np.uint64) -> int:
+def _ones(x: np.uint64) -> np.int64:
     """How many bits are set: sums of neighbouring pairs, fours and eights."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))

@@ -19,6 +19,8 @@ from panlearn.retrieval._variants import Name
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
 
+WORDS = WordTokenizer()
+
 
 @dataclass(eq=False, repr=False)
 class BM25(TextModel):
@@ -97,7 +99,7 @@ class BM25(TextModel):
     variant: Name = "lucene"
     delta: NonNegative[float] | None = None
     epsilon: NonNegative[float] = 0.25
-    tokenizer: Tokenizer = WordTokenizer()
+    tokenizer: Tokenizer = WORDS
 
     @fitting
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
@@ -249,9 +251,10 @@ class BM25(TextModel):
 
     def _derived(self, name: str, make: Callable[[], Any], settings: Any = None) -> Any:
         """What follows from the postings, made once; neither saved nor pickled nor cloned."""
-        kept = vars(self).get(name)
+        kept = getattr(self, name, None)
         if kept is None or kept[0] is not self.postings_ or kept[1] != settings:
-            vars(self)[name] = kept = (self.postings_, settings, make())
+            kept = (self.postings_, settings, make())
+            setattr(self, name, kept)
         return kept[2]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ _SENTENCE = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]*[^\W_a-zß-öø-ÿ])|\n\s*\n"
 )
 _PAUSE = re.compile(r"[^\w\s'’-]+")
+WORDS = WordTokenizer(pattern=r"\w+")
 LEAST = 10  # words that phrases are made of, in a short text
 
 
@@ -70,7 +71,7 @@ class TextRank(Value):
     window: int = 2
     alpha: float = 0.85
     _: KW_ONLY
-    tokenizer: Tokenizer = WordTokenizer(pattern=r"\w+")
+    tokenizer: Tokenizer = WORDS
     stop_words: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
