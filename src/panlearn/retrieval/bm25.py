@@ -225,6 +225,8 @@ class BM25(TextModel):
     def _documents(self, X: Any, ids: Any) -> tuple[Tokens, np.ndarray | None]:
         """The words of documents, and their labels if they have any."""
         block = collect(read_documents(self, X, ids, tokenizer=self.tokenizer))
+        if not len(block.X):
+            raise ValueError("there is no document, so nothing to index")
         return block.X, None if block.y is None else as_labels(block.y)
 
     def _queries(self, queries: Any) -> Queries:
