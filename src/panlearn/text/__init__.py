@@ -5,11 +5,15 @@ stream of batches of documents and a Dask bag of them work as a list does.
 """
 
 from panlearn.text._documents import WordTokenizer
+from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
 from panlearn.text.pagerank import pagerank
+from panlearn.text.plsa import PLSA
 from panlearn.text.text_rank import TextRank
 from panlearn.text.tfidf_vectorizer import TfidfVectorizer
 
 __all__ = [
+    "PLSA",
+    "LatentDirichletAllocation",
     "TextRank",
     "TfidfVectorizer",
     "WordTokenizer",

@@ -1,0 +1,266 @@
+"""Loops over the tokens of a corpus: the Gibbs sampler of LDA, and what is asked of fixed topics.
+
+A corpus is flat: the tokens of document d are ``ids[offsets[d] : offsets[d + 1]]``. How often a
+word has which topic is kept as a short list of topics and counts a word, ``lists[j]`` for j from
+``bounds[w, 0]`` until ``bounds[w, 1]``: most words have few topics.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def uniform(state: np.uint64) -> tuple[np.uint64, float]:
+    """One step of the generator splitmix64: its new state, and a number from [0, 1)."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return state, float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True, nogil=True)
+def sweep(
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    topics: np.ndarray,
+    bounds: np.ndarray,
+    lists: np.ndarray,
+    total: np.ndarray,
+    alpha: np.ndarray,
+    beta: float,
+    log_gamma: np.ndarray,
+    state: np.uint64,
+) -> tuple[np.uint64, float]:
+    r"""Draw each topic given all others; a topic of -1 is not drawn yet, and counts nowhere.
+
+    The law c_k (β + n_wk), c_k = (α_k + n_dk) / (Vβ + n_k), is cut in Σ_k c_k n_wk, over the few
+    topics of the word, and β Σ_k c_k, which is kept up to date: a token costs the topics of its
+    word, not all of them. Divisions are done when a topic changes: `inverse` and `less` hold those
+    of a topic as it is and without one token.
+
+    Returns the next state of the generator, and Σ_dk log Γ(α_k + n_dk) / Γ(α_k) as it is then; for
+    small n it stands in the table ``log_gamma[k, n]``.
+    """
+    n_topics, rest = len(total), len(bounds) * beta
+    in_document = np.empty(n_topics, dtype=np.int64)
+    inverse, less, share = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
+    value = 0.0
+    for k in range(n_topics):
+        inverse[k] = 1.0 / (rest + total[k])
+        less[k] = 1.0 / (rest + max(total[k] - 1, 0))
+    for d in range(len(offsets) - 1):
+        start, stop = offsets[d], offsets[d + 1]
+        in_document[:] = 0
+        for i in range(start, stop):
+            if topics[i] >= 0:
+                in_document[topics[i]] += 1
+        every = 0.0
+        for k in range(n_topics):
+            share[k] = (alpha[k] + in_document[k]) * inverse[k]
+            every += share[k]
+        for i in range(start, stop):
+            old, first, last = topics[i], bounds[ids[i], 0], bounds[ids[i], 1]
+            before, without = 0.0, 0.0
+            if old >= 0:
+                before, without = share[old], (alpha[old] + in_document[old] - 1) * less[old]
+                share[old] = without
+                every += without - before
+            place, mass = first, 0.0
+            for j in range(first, last):
+                if lists[j, 0] == old:
+                    place = j
+                    mass += without * (lists[j, 1] - 1)
+                else:
+                    mass += share[lists[j, 0]] * lists[j, 1]
+            state, coin = uniform(state)
+            u, new = coin * (mass + beta * every), -1
+            if u < mass:
+                for j in range(first, last):
+                    u -= share[lists[j, 0]] * (lists[j, 1] - (lists[j, 0] == old))
+                    if u < 0:
+                        new = lists[j, 0]
+                        break
+                if new < 0:  # by rounding
+                    new = lists[first, 0]
+            else:
+                u = (u - mass) / beta
+                for k in range(n_topics):
+                    new = k
+                    u -= share[k]
+                    if u < 0:
+                        break
+            if new == old:
+                share[old] = before
+                every += before - without
+                continue
+            if old >= 0:
+                total[old] -= 1
+                in_document[old] -= 1
+                inverse[old], less[old] = less[old], 1.0 / (rest + max(total[old] - 1, 0))
+                lists[place, 1] -= 1
+                if lists[place, 1] == 0:
+                    last -= 1
+                    lists[place, 0], lists[place, 1] = lists[last, 0], lists[last, 1]
+            place = first
+            while place < last and lists[place, 0] != new:
+                place += 1
+            if place == last:
+                lists[place, 0], lists[place, 1] = new, 0
+                last += 1
+            lists[place, 1] += 1
+            bounds[ids[i], 1] = last
+            topics[i] = new
+            total[new] += 1
+            in_document[new] += 1
+            every -= share[new]
+            less[new], inverse[new] = inverse[new], 1.0 / (rest + total[new])
+            share[new] = (alpha[new] + in_document[new]) * inverse[new]
+            every += share[new]
+        for k in range(n_topics):
+            if in_document[k] < log_gamma.shape[1]:
+                value += log_gamma[k, in_document[k]]
+            else:
+                value += math.lgamma(alpha[k] + in_document[k]) - math.lgamma(alpha[k])
+    return state, value
+
+
+@njit(cache=True, nogil=True)
+def document_slopes(
+    offsets: np.ndarray, topics: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Σ_d ψ(α_k + n_dk) - ψ(α_k) of each topic, and Σ_d ψ(Σα + N_d) - ψ(Σα)."""
+    slopes, whole, everything = np.zeros(len(alpha)), 0.0, alpha.sum()
+    in_document = np.zeros(len(alpha), dtype=np.int64)
+    for d in range(len(offsets) - 1):
+        in_document[:] = 0
+        for i in range(offsets[d], offsets[d + 1]):
+            k = topics[i]  # ψ(x + 1) = ψ(x) + 1 / x
+            slopes[k] += 1.0 / (alpha[k] + in_document[k])
+            whole += 1.0 / (everything + i - offsets[d])
+            in_document[k] += 1
+    return slopes, whole
+
+
+@njit(cache=True, nogil=True)
+def fold_in(
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    words: np.ndarray,
+    alpha: np.ndarray,
+    max_iter: int,
+    tol: float,
+    theta: np.ndarray,
+) -> None:
+    """Fill theta with E[θ_d] for fixed topics, `words` of shape (n_words, n_topics).
+
+    Each token's law of topics γ_ik ∝ φ_kw (α_k + Σ_(j≠i) γ_jk) in turn, until none moves by `tol`.
+    """
+    n_topics, everything = len(alpha), alpha.sum()
+    longest = 0
+    for d in range(len(offsets) - 1):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    gamma, law = np.empty((longest, n_topics)), np.empty(n_topics)
+    for d in range(len(offsets) - 1):
+        start, n = offsets[d], offsets[d + 1] - offsets[d]
+        here = theta[d]
+        here[:] = alpha
+        for i in range(n):
+            norm = 0.0
+            for k in range(n_topics):
+                gamma[i, k] = words[ids[start + i], k]
+                norm += gamma[i, k]
+            for k in range(n_topics):
+                gamma[i, k] /= norm
+                here[k] += gamma[i, k]
+        for _ in range(max_iter):
+            change = 0.0
+            for i in range(n):
+                norm = 0.0
+                for k in range(n_topics):
+                    law[k] = words[ids[start + i], k] * (here[k] - gamma[i, k])
+                    norm += law[k]
+                for k in range(n_topics):
+                    moved = law[k] / norm - gamma[i, k]
+                    gamma[i, k] += moved
+                    here[k] += moved
+                    change = max(change, abs(moved))
+            if change <= tol:
+                break
+        for k in range(n_topics):
+            here[k] /= everything + n
+
+
+@njit(cache=True, nogil=True)
+def left_to_right(
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    words: np.ndarray,
+    alpha: np.ndarray,
+    n_particles: int,
+    seed: np.uint64,
+    log_probability: np.ndarray,
+) -> None:
+    """Estimate log p(w_1 … w_n | Φ, α) of each document, word after word, by particles.
+
+    For each word the topics of those before it are drawn anew; then p(w_n | w_<n) is the mean over
+    the particles of Σ_k φ_kw (α_k + n_k) / (Σα + n - 1). Every document begins with the same seed,
+    so that its estimate does not depend on the others.
+    """
+    n_topics, everything = len(alpha), alpha.sum()
+    longest = 0
+    for d in range(len(offsets) - 1):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    topics, count = np.empty(longest, dtype=np.int64), np.empty(n_topics)
+    law, probability = np.empty(n_topics), np.empty(longest)
+    for d in range(len(offsets) - 1):
+        state = seed
+        start, n = offsets[d], offsets[d + 1] - offsets[d]
+        probability[:n] = 0.0
+        for _ in range(n_particles):
+            count[:] = alpha
+            for i in range(n):
+                for j in range(i + 1):
+                    if j < i:
+                        count[topics[j]] -= 1.0
+                    norm = 0.0
+                    for k in range(n_topics):
+                        norm += words[ids[start + j], k] * count[k]
+                        law[k] = norm
+                    if j == i:
+                        probability[i] += norm / (everything + i)
+                    state, coin = uniform(state)
+                    k = 0
+                    while k < n_topics - 1 and law[k] <= coin * norm:
+                        k += 1
+                    topics[j] = k
+                    count[k] += 1.0
+        log_probability[d] = 0.0
+        for i in range(n):
+            log_probability[d] += math.log(probability[i] / n_particles)
+
+
+@njit(cache=True, nogil=True)
+def together(
+    ids: np.ndarray, offsets: np.ndarray, place: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """In how many documents each of n words occurs, alone and with each other; place[w] or -1."""
+    pairs = np.zeros((n, n))
+    seen, found = np.full(n, -1), np.empty(n, dtype=np.int64)
+    for d in range(len(offsets) - 1):
+        n_found = 0
+        for i in range(offsets[d], offsets[d + 1]):
+            p = place[ids[i]]
+            if p >= 0 and seen[p] != d:
+                seen[p] = d
+                found[n_found] = p
+                n_found += 1
+        for a in range(n_found):
+            for b in range(n_found):
+                pairs[found[a], found[b]] += 1.0
+    return np.diag(pairs).copy(), pairs

@@ -1,0 +1,339 @@
+"""Latent Dirichlet allocation by collapsed Gibbs sampling."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+from scipy.special import gammaln, psi
+
+from panlearn.core.estimator import fitting
+from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
+from panlearn.core.random import generator
+from panlearn.text._documents import Tokenizer, WordTokenizer
+from panlearn.text._topic_kernels import document_slopes, fold_in, left_to_right, sweep
+from panlearn.text._topics import Corpus, TopicModel, Topics
+
+Sweeps = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
+LEAST = 1e-5
+"""What a prior that is learned does not fall below: at zero a topic could not come back."""
+EVERY = 10
+"""Sweeps from one sample to the next that the estimates are the mean of."""
+TABLE = 128
+"""How many tokens of a document with one topic the table of log-gammas goes up to."""
+
+
+@dataclass(eq=False, repr=False)
+class LatentDirichletAllocation(TopicModel):
+    r"""Documents as mixtures of topics, topics as laws of words, both with Dirichlet priors.
+
+    .. math::
+        \phi_k \sim \mathrm{Dir}(\beta), \quad \theta_d \sim \mathrm{Dir}(\alpha), \quad
+        z_{di} \sim \theta_d, \quad w_{di} \sim \phi_{z_{di}}, \qquad
+        p(z_{di} = k \mid z_{-di}, w) \propto
+        (\alpha_k + n_{dk}) \frac{\beta + n_{kw}}{V \beta + n_k}
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        The number K of topics.
+    doc_topic_prior : float or array-like of shape (n_components,), default=None
+        :math:`\alpha`, or where its updates begin; 1 / K if None.
+    topic_word_prior : float, default=None
+        :math:`\beta`, or where its updates begin; 1 / K if None.
+    n_iter : int, default=200
+        Sweeps over the tokens.
+    n_burn_in : int, default=100
+        How many of the first sweeps are left out of the estimates.
+    optim_interval : int, default=10
+        Sweeps between updates of both priors, from the tenth on; 0 leaves them as they are.
+    min_df : int, default=1
+        Words that fewer documents have are left out.
+    tokenizer : WordTokenizer or callable, default=WordTokenizer()
+        Cuts a text into words.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the sampler.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        The topics :math:`\phi_k`; each row sums to one.
+    words_ : ndarray of shape (n_words,)
+        The words of the columns.
+    doc_topic_ : ndarray of shape (n_documents, n_components)
+        The shares :math:`\theta_d` of the training documents.
+    topics_ : ndarray of shape (n_tokens,)
+        The last topic of each token.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        :math:`\alpha`.
+    topic_word_prior_ : float
+        :math:`\beta`.
+    history_ : dict
+        ``log_likelihood``: log p(w, z) of a token, after each sweep.
+    n_features_in_ : int
+        Number of columns, if X was a matrix.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if it had names.
+
+    Notes
+    -----
+    The mass of a token's law is split in the few topics that its word has and a rest whose sum is
+    kept up to date, so that a sweep costs the tokens times the topics of a word, not K; a token
+    needs eight bytes. The first sweep seats the tokens one by one. Estimates are means over every
+    tenth sweep after the burn-in. One seed gives one result, to the bit.
+
+    The priors go by Minka's fixed point, :math:`\alpha_k \leftarrow \alpha_k \sum_d [\psi(\alpha_k
+    + n_{dk}) - \psi(\alpha_k)] / (1 + \sum_d [\psi(\sum \alpha + N_d) - \psi(\sum \alpha)])`, one
+    for each topic, and :math:`\beta` likewise, one for all words. The 1 is an exponential prior,
+    without which they could grow for ever.
+
+    `transform` keeps the topics fixed and iterates the laws of the tokens, each given the expected
+    counts of the others; it draws nothing. `score_samples` estimates the probability of a document
+    by particles, word after word.
+
+    References
+    ----------
+    T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+    doi:10.1073/pnas.0307752101
+
+    L. Yao, D. Mimno and A. McCallum (2009). Efficient methods for topic model inference on
+    streaming document collections. KDD. doi:10.1145/1557019.1557121
+
+    H. M. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
+    models. ICML. doi:10.1145/1553374.1553515
+
+    Examples
+    --------
+    >>> from panlearn.text import LatentDirichletAllocation
+    >>> fruit, sea = "apple pear plum apple pear", "ship wave port ship wave"
+    >>> model = LatentDirichletAllocation(2, random_state=0).fit([fruit, sea] * 10)
+    >>> sorted(model.top_words(2))
+    [['apple', 'pear'], ['ship', 'wave']]
+    >>> model.transform(["plum and pear", "wave"]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
+    True
+    """
+
+    n_components: Topics = 10
+    _: KW_ONLY
+    doc_topic_prior: Positive[float] | np.ndarray | None = None
+    topic_word_prior: Positive[float] | None = None
+    n_iter: Sweeps = 200
+    n_burn_in: NonNegative[int] = 100
+    optim_interval: NonNegative[int] = 10
+    min_df: Positive[int] = 1
+    tokenizer: Tokenizer = WordTokenizer()
+    random_state: RandomState = None
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Sample the topics of all tokens.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, Batches, Dask bag, or matrix of counts
+            The documents; or a matrix with one row a document and one column a word, dense, sparse
+            or a data frame. They are held in memory as numbers.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        LatentDirichletAllocation
+            The model itself.
+        """
+        if self.n_burn_in >= self.n_iter:
+            raise ValueError(
+                f"n_burn_in={self.n_burn_in} leaves nothing of n_iter={self.n_iter} sweeps; raise "
+                "n_iter"
+            )
+        alpha = self._document_prior()
+        beta = float(self.topic_word_prior or 1 / self.n_components)
+        chain = Chain(whole(self._learn_words(X)), alpha, beta, generator(self.random_state))
+        history, n_samples = [], 0
+        components = np.zeros((len(self.words_), self.n_components))
+        shares = np.zeros((len(chain.offsets) - 1, self.n_components))
+        for step in range(1, self.n_iter + 1):
+            history.append(chain.sweep() / max(len(chain.topics), 1))
+            if self.optim_interval and step >= EVERY and step % self.optim_interval == 0:
+                chain.update_priors()
+            if step > self.n_burn_in and (self.n_iter - step) % EVERY == 0:
+                chain.add_word_laws(components)
+                shares += chain.document_laws()
+                n_samples += 1
+        self.components_ = np.ascontiguousarray(components.T) / n_samples
+        self.doc_topic_, self.topics_ = shares / n_samples, chain.topics
+        self.doc_topic_prior_, self.topic_word_prior_ = chain.alpha, chain.beta
+        self.history_ = {"log_likelihood": history}
+        return self
+
+    def _document_prior(self) -> np.ndarray:
+        given = 1 / self.n_components if self.doc_topic_prior is None else self.doc_topic_prior
+        alpha = np.asarray(given, dtype=float)
+        if alpha.ndim == 0:
+            return np.full(self.n_components, float(alpha))
+        if alpha.shape != (self.n_components,) or not (np.isfinite(alpha) & (alpha > 0)).all():
+            raise ValueError(
+                f"doc_topic_prior must hold n_components={self.n_components} positive numbers; got "
+                f"shape {alpha.shape}"
+            )
+        return alpha.copy()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give the expected shares of the topics in new documents.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, or matrix of counts
+            The documents. Words that the model does not know are left out; without any a document
+            has the shares of the prior.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+        """
+        corpus = whole(self._new(X))
+        theta = np.empty((len(corpus.offsets) - 1, len(self.components_)))
+        words = np.ascontiguousarray(self.components_.T)
+        fold_in(corpus.ids, corpus.offsets, words, self.doc_topic_prior_, 200, 1e-8, theta)
+        return theta
+
+    def score_samples(self, X: Any, *, n_particles: int = 20, random_state: int = 0) -> np.ndarray:
+        r"""Estimate the log probability of new documents, :math:`\log p(w_d \mid \Phi, \alpha)`.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, or matrix of counts
+            The documents. Words that the model does not know are left out.
+        n_particles : int, default=20
+            The more, the closer: the estimate of the probability is unbiased, that of its
+            logarithm is low.
+        random_state : int, default=0
+            Seeds the particles, for each document alike, so that what one has does not depend on
+            the others. The cost grows with the square of a document's length.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        if n_particles < 1:
+            raise ValueError(f"n_particles must be 1 at least; got {n_particles}")
+        corpus = whole(self._new(X))
+        words, value = np.ascontiguousarray(self.components_.T), np.empty(len(corpus.offsets) - 1)
+        seed = generator(random_state).integers(2**63, dtype=np.uint64)
+        alpha = self.doc_topic_prior_
+        left_to_right(corpus.ids, corpus.offsets, words, alpha, n_particles, seed, value)
+        return value
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Give the mean log probability of new documents, estimated.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, or matrix of counts
+            The documents.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def perplexity(self, X: Any, *, n_particles: int = 20, random_state: int = 0) -> float:
+        r"""Give the held-out perplexity, :math:`\exp(-\sum_d \log p(w_d) / \sum_d N_d)`.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, or matrix of counts
+            The documents. Words that the model does not know are left out.
+        n_particles : int, default=20
+            As in `score_samples`.
+        random_state : int, default=0
+            As in `score_samples`.
+
+        Returns
+        -------
+        float
+            The number of equally probable words that would be as hard to guess.
+        """
+        n_tokens = self._new(X).counts.sum()
+        if not n_tokens:
+            raise ValueError("no document has a word that the model knows: no perplexity")
+        values = self.score_samples(X, n_particles=n_particles, random_state=random_state)
+        return float(np.exp(-values.sum() / n_tokens))
+
+
+def whole(corpus: Corpus) -> Corpus:
+    """The corpus, whose counts must be whole numbers: a topic belongs to one token."""
+    if len(corpus.ids) != corpus.counts.sum():
+        raise ValueError(
+            "X holds counts that are no whole numbers; give the counts themselves, before any "
+            "weighting such as tf-idf"
+        )
+    return corpus
+
+
+class Chain:
+    """The state of the sampler: the topic of each token, and how often what has which."""
+
+    def __init__(
+        self, corpus: Corpus, alpha: np.ndarray, beta: float, rng: np.random.Generator
+    ) -> None:
+        self.ids, self.offsets = corpus.ids, corpus.offsets
+        self.alpha, self.beta = alpha, beta
+        n_words, self._n_topics = corpus.counts.shape[1], len(alpha)
+        self.topics = np.full(len(self.ids), -1, dtype=np.int32)
+        most = np.minimum(np.bincount(self.ids, minlength=n_words), self._n_topics)
+        room = np.cumsum(most) - most
+        self._bounds = np.column_stack([room, room])
+        self._lists = np.zeros((int(most.sum()) + 1, 2), dtype=np.int32)
+        self._total = np.zeros(self._n_topics, dtype=np.int64)
+        self._state = rng.integers(2**63, dtype=np.uint64)
+
+    def sweep(self) -> float:
+        """Draw the topic of each token given the others; give log p(w, z)."""
+        alpha, n_words = self.alpha[:, None], len(self._bounds)
+        table = gammaln(alpha + np.arange(TABLE)) - gammaln(alpha)
+        at = self.ids, self.offsets, self.topics, self._bounds, self._lists, self._total
+        state, value = sweep(*at, self.alpha, self.beta, table, self._state)
+        self._state = np.uint64(state)
+        counts, lengths = np.bincount(self._word_topics()[2]), np.diff(self.offsets)
+        table = gammaln(self.beta + np.arange(len(counts))) - gammaln(self.beta)
+        rest, every = n_words * self.beta, alpha.sum()
+        value += counts @ table + (gammaln(rest) - gammaln(rest + self._total)).sum()
+        return float(value + (gammaln(every) - gammaln(every + lengths)).sum())
+
+    def update_priors(self) -> None:
+        """One step of Minka's fixed point for α and for β."""
+        slopes, whole = document_slopes(self.offsets, self.topics, self.alpha)
+        self.alpha = np.maximum(self.alpha * slopes / (1 + whole), LEAST)
+        n_words = len(self._bounds)
+        rest, counts = n_words * self.beta, self._word_topics()[2]
+        slope = (psi(self.beta + counts) - psi(self.beta)).sum()
+        every = (psi(rest + self._total) - psi(rest)).sum()
+        self.beta = float(max(self.beta * slope / (1 + n_words * every), LEAST))
+
+    def _word_topics(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Words, topics and counts of what is listed."""
+        n = self._bounds[:, 1] - self._bounds[:, 0]
+        word = np.repeat(np.arange(len(n)), n)
+        place = np.arange(len(word)) + np.repeat(self._bounds[:, 1] - np.cumsum(n), n)
+        return word, *self._lists[place].T
+
+    def add_word_laws(self, to: np.ndarray) -> None:
+        """Add φ_kw = (β + n_kw) / (Vβ + n_k) to an array of shape (n_words, n_topics)."""
+        inverse = 1 / (len(self._bounds) * self.beta + self._total)
+        word, topic, count = self._word_topics()
+        to += self.beta * inverse
+        to[word, topic] += count * inverse[topic]
+
+    def document_laws(self) -> np.ndarray:
+        """θ_dk = (α_k + n_dk) / (Σα + N_d)."""
+        lengths = np.diff(self.offsets)
+        document = np.repeat(np.arange(len(lengths)), lengths)
+        size = len(lengths) * self._n_topics
+        n = np.bincount(document * self._n_topics + self.topics, minlength=size)
+        share = n.reshape(-1, self._n_topics) + self.alpha
+        return share / share.sum(axis=1, keepdims=True)
