@@ -169,8 +169,11 @@ class LatentDirichletAllocation(TopicModel):
 
     def _document_prior(self) -> np.ndarray:
         given = 1 / self.n_components if self.doc_topic_prior is None else self.doc_topic_prior
-        alpha = np.asarray(given, dtype=float)
-        if alpha.ndim == 0:
+        try:
+            alpha = np.asarray(given, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"doc_topic_prior must hold numbers: {error}") from error
+        if alpha.ndim == 0 and alpha > 0:
             return np.full(self.n_components, float(alpha))
         if alpha.shape != (self.n_components,) or not (np.isfinite(alpha) & (alpha > 0)).all():
             raise ValueError(
