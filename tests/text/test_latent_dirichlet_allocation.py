@@ -165,6 +165,16 @@ def test_a_matrix_of_counts_is_the_documents_with_their_words_in_order():
         LatentDirichletAllocation(2).fit(-counts)
 
 
+def test_a_stream_and_a_bag_of_documents_are_the_list():
+    documents, settings = [FRUIT, SEA, FRUIT] * 4, dict(n_components=2, random_state=0)
+    model = LatentDirichletAllocation(**settings).fit(documents)
+    parts = panlearn.Batches([documents[:5], documents[5:]])
+    bag = pytest.importorskip("dask.bag").from_sequence(documents, npartitions=3)
+    for source in (parts, bag):
+        other = LatentDirichletAllocation(**settings).fit(source)
+        np.testing.assert_array_equal(other.components_, model.components_)
+
+
 def test_unknown_words_are_left_out_and_an_empty_document_has_the_prior():
     model = LatentDirichletAllocation(2, random_state=0).fit([FRUIT, SEA] * 5)
     prior = model.doc_topic_prior_ / model.doc_topic_prior_.sum()

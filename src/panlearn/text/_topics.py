@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds
+from panlearn.core.sources import is_dask
 from panlearn.core.validation import reject_hidden
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokens, collect, read_documents
@@ -166,7 +167,8 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
         if is_counts(X):
             if not hasattr(self, "n_features_in_") and X.shape[1] != len(self.words_):
                 raise ValueError(
-                    f"X has {X.shape[1]} columns, and the model has {len(self.words_)} words"
+                    f"X has {X.shape[1]} columns and the model {len(self.words_)} words; give "
+                    "documents, or a matrix with a column a word"
                 )
             return self._read_counts(X, None, reset=False)
         if hasattr(self, "n_features_in_") and not hasattr(self, "feature_names_in_"):
@@ -182,12 +184,14 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
 
     def _read_counts(self, X: Any, sample_weight: Any, *, reset: bool) -> Corpus:
         reject_hidden(X=X)
+        values = X if sparse.issparse(X) else np.asarray(X)
+        if values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"X is a table of {values.dtype}; give a list of documents, or a matrix of counts"
+            )
         if reset or hasattr(self, "n_features_in_"):
             validate_data(self, X, reset=reset, skip_check_array=True)
-        counts = sparse.csr_array(X if sparse.issparse(X) else np.asarray(X))
-        if counts.dtype.kind not in "biuf":
-            raise ValueError(f"a matrix of counts holds numbers; got {counts.dtype}")
-        counts = counts.astype(float)
+        counts = sparse.csr_array(values, dtype=float, copy=True)
         counts.sum_duplicates()
         counts.eliminate_zeros()
         if not np.isfinite(counts.data).all():
@@ -214,6 +218,8 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
 
 def is_counts(X: Any) -> bool:
     """Whether X is a matrix of numbers, and no list of documents."""
+    if is_dask(X):
+        return False
     return sparse.issparse(X) or hasattr(X, "columns") or getattr(X, "ndim", 1) == 2
 
 

@@ -131,7 +131,7 @@ class LatentDirichletAllocation(TopicModel):
 
         Parameters
         ----------
-        X : iterable of str or of list of str, Batches, Dask bag, or matrix of counts
+        X : iterable of str or of list of str, Batches, or matrix of counts
             The documents; or a matrix with one row a document and one column a word, dense, sparse
             or a data frame. They are held in memory as numbers.
         y : object, default=None
