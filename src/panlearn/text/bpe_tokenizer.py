@@ -1,0 +1,273 @@
+"""Byte pair encoding: a vocabulary of frequent byte strings, and text as ids of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import KW_ONLY, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from panlearn.core.estimator import fitting
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.parameters import NonNegative, Positive
+from panlearn.text import _bpe_files as files
+from panlearn.text._bpe_codec import BYTE_ORDER, spell
+from panlearn.text._bpe_training import FORBIDDEN, learn_merges
+from panlearn.text._byte_level import ByteLevelTokenizer
+from panlearn.text._documents import read_texts
+from panlearn.text._piece_counts import PieceCounts, Texts, to_utf8
+from panlearn.text._pretokenize import PATTERNS, WHOLE
+from panlearn.text._word_table import empty_table, insert_words
+
+
+@dataclass(eq=False, repr=False)
+class BPETokenizer(ByteLevelTokenizer):
+    r"""Byte pair encoding: the most frequent pair of neighbours becomes a token, again and again.
+
+    .. math::
+        (a, b)^\ast = \arg\max_{(a, b)} \sum_{p} c_p \, \#\{i : p_i = a,\ p_{i+1} = b\}, \qquad
+        a\, b \;\to\; ab \ \text{in every piece } p
+
+    where :math:`c_p` counts the pieces that the pattern cuts the text into, first of all written
+    as bytes. Every byte is a token, so that every text can be encoded and is decoded to itself.
+
+    Parameters
+    ----------
+    vocab_size : int, default=30000
+        How many tokens to learn at most; special ones and the 256 bytes are among them.
+    min_frequency : int, default=0
+        A pair that is rarer is not merged.
+    special_tokens : tuple of str, default=()
+        Tokens with an id of their own that no merge makes, such as ``"<|endoftext|>"``. They have
+        the first ids.
+    pattern : {"gpt2", "llama3"}, default="gpt2"
+        How a text is cut into pieces, which merges do not cross: by the pattern of GPT-2, or of
+        Llama 3 and GPT-4, which cuts numbers after three digits.
+    ignore_merges : bool, default=False
+        Whether a piece that is a token is taken as it is, whatever the merges say; some files ask
+        for it.
+
+    Attributes
+    ----------
+    vocab_ : dict of {str: int}
+        The id of each token. Bytes that are no printable ASCII are written as GPT-2 does, a space
+        as ``"Ġ"``.
+    merges_ : list of (str, str)
+        The pairs that are merged, in order.
+    special_tokens_ : dict of {str: int}
+        The ids of the special tokens.
+
+    Notes
+    -----
+    Among pairs of equal count the one with the smallest ids is merged, as in the package
+    tokenizers: the same text gives the same merges. Only the distinct pieces and their counts are
+    kept while it learns, in floats, which are exact up to :math:`2^{53}`; a merge costs what it
+    changes. A text is encoded piece by piece in :math:`O(n \log n)`, and pieces that were seen are
+    looked up. Letters, numbers and spaces are those of Python's Unicode tables. Text is not
+    normalised: what looks the same may have several encodings. A string may hold surrogates that
+    stand alone; they are encoded in three bytes each.
+
+    References
+    ----------
+    R. Sennrich, B. Haddow and A. Birch (2016). Neural machine translation of rare words with
+    subword units. ACL 54. doi:10.18653/v1/P16-1162
+
+    A. Radford, J. Wu, R. Child, D. Luan, D. Amodei and I. Sutskever (2019). Language models are
+    unsupervised multitask learners. OpenAI.
+
+    Examples
+    --------
+    >>> from panlearn.text import BPETokenizer
+    >>> texts = ["low lower lowest", "new newer newest"]
+    >>> tokenizer = BPETokenizer(vocab_size=262, special_tokens=("<|end|>",)).fit(texts)
+    >>> tokenizer.merges_
+    [('w', 'e'), ('l', 'o'), ('n', 'e'), ('s', 't'), ('Ġ', 'lo')]
+    >>> ids = tokenizer.encode("a newer low")
+    >>> tokenizer.tokens(ids)
+    ['a', 'Ġ', 'ne', 'we', 'r', 'Ġlo', 'w']
+    >>> tokenizer.decode(ids)
+    'a newer low'
+    """
+
+    vocab_size: Positive[int] = 30_000
+    _: KW_ONLY
+    min_frequency: NonNegative[int] = 0
+    special_tokens: tuple | list = ()
+    pattern: Literal["gpt2", "llama3"] = "gpt2"
+    ignore_merges: bool = False
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn merges from texts.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, Batches or Dask bag
+            Documents; merges do not cross the tokens of one that is a list.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weights; an integer weight is a repeated document.
+
+        Returns
+        -------
+        BPETokenizer
+            The tokenizer itself.
+        """
+        special = self._check_special()
+        if self.vocab_size < 256 + len(special):
+            raise ValueError(
+                f"vocab_size={self.vocab_size} is too small: 256 bytes and {len(special)} special "
+                "tokens come first"
+            )
+        self.special_tokens_ = {token: number for number, token in enumerate(special)}
+        self.vocab_ = {spell(bytes([b])): len(special) + i for i, b in enumerate(BYTE_ORDER)}
+        self.merges_: list[tuple[str, str]] = []
+        return self._learn(X, sample_weight)
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn further merges from further texts; the ids that there are remain.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, Batches or Dask bag
+            Documents. New merges are learned from these alone, up to `vocab_size` tokens.
+        y : object, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weights; an integer weight is a repeated document.
+
+        Returns
+        -------
+        BPETokenizer
+            The tokenizer itself.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight)
+        new = [token for token in self._check_special() if token not in self.special_tokens_]
+        first = self.n_tokens
+        self.special_tokens_ = self.special_tokens_ | {t: first + i for i, t in enumerate(new)}
+        return self._learn(X, sample_weight)
+
+    def _check_special(self) -> list[str]:
+        tokens = list(self.special_tokens)
+        if not all(isinstance(t, str) and t for t in tokens) or len(set(tokens)) != len(tokens):
+            raise ValueError(f"special_tokens must be different, non-empty str; got {tokens!r}")
+        return tokens
+
+    def _learn(self, X: Any, sample_weight: Any) -> Self:
+        rows = read_texts(self, X, None, sample_weight, convert=Texts.of)
+        count = functools.partial(_count, pattern=PATTERNS[self.pattern])
+        counted = map_reduce(count, rows)
+        if len(counted.letters) >= 2**31:
+            raise ValueError("the distinct pieces of the text have over 2 ** 31 bytes")
+        codec = self._codec()
+        pieces = Texts(counted.letters, counted.offsets, np.arange(len(counted.offsets)))
+        symbols, ends = codec.encode_strings(pieces, WHOLE)
+        spellings = [*codec.tokens.values(), *map(to_utf8, self.special_tokens_)]
+        numbers = [*codec.tokens, *(FORBIDDEN for _ in self.special_tokens_)]
+        table = insert_words(
+            empty_table(),
+            np.frombuffer(b"".join(spellings), dtype=np.uint8),
+            np.cumsum([0, *map(len, spellings)], dtype=np.int64),
+            np.array(numbers, dtype=np.int64),
+        )
+        first, limit = self.n_tokens, max(self.n_tokens, self.vocab_size)
+        merges = learn_merges(
+            *(symbols, ends, counted.count, table, first, limit, float(self.min_frequency))
+        )
+        spelt = {number: token for token, number in self.vocab_.items()}
+        vocab, pairs = dict(self.vocab_), list(self.merges_)
+        for left, right, new in merges.tolist():
+            spelt[new] = spelt[left] + spelt[right]
+            vocab[spelt[new]] = new
+            pairs.append((spelt[left], spelt[right]))
+        self.vocab_, self.merges_ = vocab, pairs
+        return self
+
+    @classmethod
+    def from_huggingface(cls, path: str | PathLike[str]) -> Self:
+        """Read a ``tokenizer.json`` of byte-level BPE.
+
+        Parameters
+        ----------
+        path : path
+            The file, such as those of GPT-2 and Llama 3. What it puts around a text, such as a
+            token for its beginning, is not taken over.
+
+        Returns
+        -------
+        BPETokenizer
+            As if it were fitted.
+        """
+        return cls._of(files.from_huggingface(json.loads(Path(path).read_text("utf-8"))))
+
+    def to_huggingface(self, path: str | PathLike[str]) -> None:
+        """Write a ``tokenizer.json``, which the packages tokenizers and transformers read.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        """
+        Path(path).write_text(json.dumps(files.to_huggingface(self._state())), "utf-8")
+
+    @classmethod
+    def from_gpt2(cls, vocab: str | PathLike[str], merges: str | PathLike[str]) -> Self:
+        """Read a vocabulary and merges in the files of GPT-2.
+
+        Parameters
+        ----------
+        vocab : path
+            The file ``vocab.json``. What no merge makes is a special token.
+        merges : path
+            The file ``merges.txt``.
+
+        Returns
+        -------
+        BPETokenizer
+            As if it were fitted.
+        """
+        texts = [Path(path).read_text("utf-8") for path in (vocab, merges)]
+        return cls._of(files.from_gpt2(*texts))
+
+    def to_gpt2(self, vocab: str | PathLike[str], merges: str | PathLike[str]) -> None:
+        """Write a vocabulary and merges in the files of GPT-2.
+
+        Parameters
+        ----------
+        vocab : path
+            Where to, the ids as JSON.
+        merges : path
+            Where to, one merge a line.
+        """
+        for path, content in zip((vocab, merges), files.to_gpt2(self._state()), strict=True):
+            Path(path).write_text(content, "utf-8")
+
+    @classmethod
+    def _of(cls, state: files.State) -> Self:
+        special, n_tokens = state["special_tokens"], len(state["vocab"])
+        made = cls(
+            n_tokens + len(special),
+            special_tokens=tuple(sorted(special, key=special.__getitem__)),
+            pattern=state["pattern"],
+            ignore_merges=state["ignore_merges"],
+        )
+        made.vocab_, made.merges_ = state["vocab"], state["merges"]
+        made.special_tokens_ = special
+        return made
+
+    def _state(self) -> files.State:
+        self._require_fitted()
+        learned = {"vocab": self.vocab_, "merges": self.merges_}
+        learned |= {"special_tokens": self.special_tokens_}
+        return learned | {"pattern": self.pattern, "ignore_merges": self.ignore_merges}
+
+
+def _count(X: Texts, y: None, weight: np.ndarray | None, pattern: int) -> PieceCounts:
+    return PieceCounts.of(X, weight, pattern=pattern)
