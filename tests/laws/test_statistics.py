@@ -28,6 +28,7 @@ from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 from panlearn.sequence._transition_counts import TransitionCounts
 from panlearn.text._documents import tokenize
 from panlearn.text._grams import TermCounts, Terms
+from panlearn.text._piece_counts import PieceCounts, Texts
 from panlearn.text._word_counts import WordCounts
 
 D = 3
@@ -81,6 +82,7 @@ OF = {
     "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
     "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
     "TermCounts": lambda rows, weight: TermCounts.of(Terms.of(_texts(rows), 1, 2), weight),
+    "PieceCounts": lambda rows, weight: PieceCounts.of(Texts.of(_texts(rows).documents()), weight),
 }
 ZERO = {
     "Counts": lambda: Counts.zero(4),
@@ -102,6 +104,7 @@ ZERO = {
     "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
     "WordCounts": WordCounts.zero,
     "TermCounts": lambda: TermCounts.of(Terms.of(_texts(np.zeros((0, D))), 1, 2)),
+    "PieceCounts": PieceCounts.zero,
 }
 every = pytest.mark.parametrize("name", OF)
 
@@ -169,6 +172,11 @@ def _numbers(statistic):
         values = {"labels": names[seen].tolist(), "weight": statistic.weight}
         values["frequency"] = statistic.document_frequency[seen]
         return values | {"count": statistic.count[seen]}
+    if isinstance(statistic, PieceCounts):
+        seen = dict(zip(statistic.pieces(), statistic.count, strict=True))
+        words = sorted(piece for piece, count in seen.items() if count > 0)
+        values = {"labels": words, "count": np.array([seen[word] for word in words])}
+        return values | {"weight": statistic.weight}
     if isinstance(statistic, TransitionCounts):
         return vars(statistic.among(np.array(list("abcdefg")))) | {"states": 0}
     if isinstance(statistic, Moments | RootMoments):

@@ -1,12 +1,12 @@
 """Byte pair encoding against the packages tokenizers and tiktoken."""
 
 import json
+from pydoc_data.topics import topics
 
 import pytest
 import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
-from pydoc_data.topics import topics
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from panlearn.text import BPETokenizer

@@ -2,9 +2,9 @@
 
 import copy
 import json
+from pydoc_data.topics import topics
 
 import pytest
-from pydoc_data.topics import topics
 
 from panlearn.text import BPETokenizer
 from panlearn.text._bpe_files import LLAMA3, from_huggingface, to_huggingface

@@ -5,6 +5,7 @@ stream of batches of documents and a Dask bag of them work as a list does.
 """
 
 from panlearn.text._documents import WordTokenizer
+from panlearn.text.bpe_tokenizer import BPETokenizer
 from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
 from panlearn.text.pagerank import pagerank
 from panlearn.text.plsa import PLSA
@@ -13,6 +14,7 @@ from panlearn.text.tfidf_vectorizer import TfidfVectorizer
 
 __all__ = [
     "PLSA",
+    "BPETokenizer",
     "LatentDirichletAllocation",
     "TextRank",
     "TfidfVectorizer",

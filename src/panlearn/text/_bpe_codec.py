@@ -77,12 +77,12 @@ class Codec:
 
     def encode(self, documents: list[Any], special: str) -> list[np.ndarray]:
         """The ids of each document, a string or a list of strings; many of them on threads."""
-        blocks = list(_blocks(documents))
-        if len(blocks) < 2 or n_threads() == 1:
-            done = [self._encode_block(block, special) for block in blocks]
+        parts = list(blocks(documents))
+        if len(parts) < 2 or n_threads() == 1:
+            done = [self._encode_block(block, special) for block in parts]
         else:
             with ThreadPoolExecutor(n_threads()) as pool:
-                done = list(pool.map(lambda block: self._encode_block(block, special), blocks))
+                done = list(pool.map(lambda block: self._encode_block(block, special), parts))
         return [ids for block in done for ids in block]
 
     def encode_strings(self, texts: Texts, pattern: int) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +112,10 @@ class Codec:
         self, documents: list[Any], special: str
     ) -> tuple[list[list[str]], np.ndarray, np.ndarray]:
         """The strings between special tokens, after which of them one comes, and its id."""
-        split, after, marks, n_strings = [], [], [], 0
+        split: list[list[str]] = []
+        after: list[int] = []
+        marks: list[int] = []
+        n_strings = 0
         for document in documents:
             strings: list[str] = []
             for text in [document] if isinstance(document, str) else document:
@@ -153,7 +156,7 @@ class Codec:
                     ) from None
 
 
-def _blocks(documents: list[Any]) -> Iterator[list[Any]]:
+def blocks(documents: list[Any]) -> Iterator[list[Any]]:
     """Documents in runs that are worth a thread: a function of the documents alone."""
     block: list[Any] = []
     size = 0

@@ -7,7 +7,7 @@ from a heap of the pairs of neighbours; so a text without spaces takes no quadra
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -126,7 +126,7 @@ def encode(
                             store = np.concatenate((store, np.empty_like(store)))
                         store[first] = size
                         store[first + 1 : first + 1 + size] = ids[n : n + size]
-                        used[0], value = first + size + 1, ~first
+                        used[0], value = first + size + 1, np.int64(~first)
                     table = insert(table, slot, code, text, at, end, value)
                 n += size
             at = end
@@ -146,7 +146,7 @@ def _merge_piece(
     if size == 1:
         return 1
     left, right = np.arange(-1, size - 1), np.arange(1, size + 1)
-    heap = [np.int64(0) for _ in range(0)]  # rank << 32 | place
+    heap: list[Any] = [np.int64(0) for _ in range(0)]  # rank << 32 | place
     for k in range(size - 1):
         merge = _merge_of(merges, symbols[k], symbols[k + 1])
         if merge >= 0:

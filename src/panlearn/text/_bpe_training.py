@@ -9,7 +9,7 @@ the distinct words alone.
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -129,10 +129,10 @@ def _merge_place(
     pairs: Pairs,
     n_pairs: int,
     counts: np.ndarray,
-    new: int,
-    pair: int,
+    new: Any,
+    pair: Any,
     stamp: int,
-    touched: list[int],
+    touched: list[Any],
 ) -> int:
     """Merge at the first place of a pair's list: x a b y becomes x ab y."""
     at = pairs.heads[pair]
@@ -176,7 +176,7 @@ def _join(
     at: int,
     count: int,
     stamp: int,
-    touched: list[int],
+    touched: list[Any],
 ) -> int:
     """Put a place at the end of the list of the pair that starts there, which may be new."""
     key = np.int64(places.symbols[at]) << 32 | np.int64(places.symbols[places.right[at]])
@@ -262,7 +262,7 @@ def _grow(pairs: Pairs, n_pairs: int, capacity: int) -> Pairs:
 
 
 @njit(cache=True, nogil=True)
-def pair_hash(key: int) -> int:
+def pair_hash(key: Any) -> Any:
     """Fibonacci hashing: the high bits of a wrapping product."""
     code = key * np.int64(-7046029254386353131)
     return code ^ (code >> 32)

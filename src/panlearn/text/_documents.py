@@ -287,7 +287,21 @@ def read_documents(
     Rows
         Blocks whose X is `Tokens`; a list is one block. Documents of weight zero are left out.
     """
-    check = functools.partial(_check_block, tokenizer=tokenizer)
+    cut = functools.partial(tokenize, tokenizer=tokenizer)
+    return read_texts(estimator, X, y, sample_weight, convert=cut, repeatable=repeatable)
+
+
+def read_texts(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    convert: Callable[[list[Any]], Any],
+    repeatable: bool = False,
+) -> Rows:
+    """Read documents as `read_documents` does; `convert` makes the X of a block from a list."""
+    check = functools.partial(_check_block, convert=convert)
     if is_dask(X):
         return _bag(X, y, sample_weight, check)
     if isinstance(X, Batches):
@@ -327,7 +341,7 @@ def collect(rows: Rows) -> Block:
     return Block(X, y, np.concatenate(ones))
 
 
-def _check_block(block: Block, *, tokenizer: Tokenizer) -> Block:
+def _check_block(block: Block, *, convert: Callable[[list[Any]], Any]) -> Block:
     items = as_list(block.X)
     y = None if block.y is None else list(block.y)
     if y is not None and len(y) != len(items):
@@ -340,7 +354,7 @@ def _check_block(block: Block, *, tokenizer: Tokenizer) -> Block:
         kept = np.flatnonzero(weight).tolist()  # a weight of zero is an absent document
         items, weight = [items[i] for i in kept], weight[kept]
         y = None if y is None else [y[i] for i in kept]
-    return Block(tokenize(items, tokenizer), y, weight)
+    return Block(convert(items), y, weight)
 
 
 def _bag(X: Any, y: Any, weight: Any, check: Callable[[Block], Block]) -> DaskRows:

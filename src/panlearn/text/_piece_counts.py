@@ -78,6 +78,8 @@ class PieceCounts(Statistic):
         The pieces, in the order of their first appearance, as bytes one after the other.
     offsets : ndarray of shape (n_pieces + 1,)
     count : ndarray of shape (n_pieces,)
+    weight : float
+        The weight of the documents, their number.
 
     Examples
     --------
@@ -90,21 +92,23 @@ class PieceCounts(Statistic):
     letters: np.ndarray
     offsets: np.ndarray
     count: np.ndarray
+    weight: float
 
     @classmethod
     def of(cls, texts: Texts, weight: np.ndarray | None = None, *, pattern: int = 0) -> Self:
         """Count the pieces of some texts."""
         w = np.ones(len(texts)) if weight is None else np.asarray(weight, dtype=float)
-        w = np.repeat(w, np.diff(texts.documents))
+        each = np.repeat(w, np.diff(texts.documents))
         table, count = count_pieces(
-            empty_table(), np.empty(1024), texts.text, texts.offsets, w, pattern, _classes(pattern)
+            *(empty_table(), np.empty(1024), texts.text, texts.offsets, each),
+            *(pattern, _classes(pattern)),
         )
-        return cls(*_flat(table), count[: table.sizes[0]])
+        return cls(*_flat(table), count[: table.sizes[0]], float(w.sum()))
 
     @classmethod
     def zero(cls) -> Self:
         """Count nothing."""
-        return cls(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0))
+        return cls(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0), 0.0)
 
     def pieces(self) -> list[bytes]:
         """Give the pieces."""
@@ -121,15 +125,16 @@ class PieceCounts(Statistic):
             table, count = count_pieces(
                 table, count, part.letters, part.offsets, part.count, WHOLE, _classes(WHOLE)
             )
-        return type(self)(*_flat(table), count[: table.sizes[0]])
+        weight = self.weight + other.weight
+        return type(self)(*_flat(table), count[: table.sizes[0]], weight)
 
     def __mul__(self, factor: float) -> Self:
-        return type(self)(self.letters, self.offsets, factor * self.count)
+        return type(self)(self.letters, self.offsets, factor * self.count, factor * self.weight)
 
     @property
     def is_finite(self) -> bool:
         """Whether the weights were finite."""
-        return bool(np.isfinite(self.count).all())
+        return bool(np.isfinite(self.weight) and np.isfinite(self.count).all())
 
 
 def _classes(pattern: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,7 +34,7 @@ def empty_table(n_slots: int = 1 << 10) -> WordTable:
 
 
 @njit(cache=True, nogil=True)
-def find(table: WordTable, text: np.ndarray, start: int, stop: int) -> tuple[int, int]:
+def find(table: WordTable, text: np.ndarray, start: int, stop: int) -> tuple[Any, Any]:
     """The slot of ``text[start:stop]``, empty if the word is not there, and its hash."""
     code = np.int64(-3750763034362895579)  # Fowler, Noll and Vo, in wrapping integers
     for at in range(start, stop):

@@ -5,20 +5,23 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.utils import check_consistent_length
 
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive
+from panlearn.core.sources import Batches, is_dask
 from panlearn.text import _bpe_files as files
-from panlearn.text._bpe_codec import BYTE_ORDER, spell
+from panlearn.text._bpe_codec import BYTE_ORDER, blocks, spell
 from panlearn.text._bpe_training import FORBIDDEN, learn_merges
 from panlearn.text._byte_level import ByteLevelTokenizer
-from panlearn.text._documents import read_texts
+from panlearn.text._documents import as_list, read_texts
 from panlearn.text._piece_counts import PieceCounts, Texts, to_utf8
 from panlearn.text._pretokenize import PATTERNS, WHOLE
 from panlearn.text._word_table import empty_table, insert_words
@@ -161,7 +164,7 @@ class BPETokenizer(ByteLevelTokenizer):
         return tokens
 
     def _learn(self, X: Any, sample_weight: Any) -> Self:
-        rows = read_texts(self, X, None, sample_weight, convert=Texts.of)
+        rows = read_texts(self, *_in_blocks(X, sample_weight), convert=Texts.of)
         count = functools.partial(_count, pattern=PATTERNS[self.pattern])
         counted = map_reduce(count, rows)
         if len(counted.letters) >= 2**31:
@@ -177,10 +180,10 @@ class BPETokenizer(ByteLevelTokenizer):
             np.cumsum([0, *map(len, spellings)], dtype=np.int64),
             np.array(numbers, dtype=np.int64),
         )
-        first, limit = self.n_tokens, max(self.n_tokens, self.vocab_size)
-        merges = learn_merges(
-            *(symbols, ends, counted.count, table, first, limit, float(self.min_frequency))
-        )
+        first = self.n_tokens  # and no merge leaves as many symbols as there were
+        limit = min(max(first, self.vocab_size), first + len(symbols))
+        rare = float(min(self.min_frequency, 2**62))
+        merges = learn_merges(symbols, ends, counted.count, table, first, limit, rare)
         spelt = {number: token for token, number in self.vocab_.items()}
         vocab, pairs = dict(self.vocab_), list(self.merges_)
         for left, right, new in merges.tolist():
@@ -271,3 +274,16 @@ class BPETokenizer(ByteLevelTokenizer):
 
 def _count(X: Texts, y: None, weight: np.ndarray | None, pattern: int) -> PieceCounts:
     return PieceCounts.of(X, weight, pattern=pattern)
+
+
+def _in_blocks(X: Any, sample_weight: Any) -> tuple[Any, None, Any]:
+    """Make a stream of a list, so that threads share it and little is encoded at a time."""
+    if isinstance(X, Batches) or is_dask(X) or not (documents := as_list(X)):
+        return X, None, sample_weight
+    if sample_weight is None:
+        return Batches(list(blocks(documents))), None, None
+    check_consistent_length(documents, sample_weight)
+    ends = np.cumsum([0, *map(len, blocks(documents))])
+    weight = np.asarray(sample_weight)
+    parts = [(documents[a:b], None, weight[a:b]) for a, b in pairwise(ends.tolist())]
+    return Batches(parts), None, None
