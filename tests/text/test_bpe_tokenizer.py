@@ -204,6 +204,17 @@ def test_any_batches_teach_the_same(cuts):
     assert BPETokenizer(vocab_size=400).fit(panlearn.Batches(batches)).merges_ == whole.merges_
 
 
+def test_weights_of_long_lists_are_repetitions(monkeypatch):
+    monkeypatch.setattr(_bpe_codec, "_BLOCK_CHARACTERS", 5000)
+    weight = np.arange(12) % 3
+    weighted = BPETokenizer(vocab_size=300).fit(CORPUS, sample_weight=weight)
+    repeated = [text for text, times in zip(CORPUS, weight, strict=True) for _ in range(times)]
+    assert weighted.merges_ == BPETokenizer(vocab_size=300).fit(repeated).merges_
+    for wrong, message in [(weight[1:], "sample_weight"), (-weight, "egative")]:
+        with pytest.raises(ValueError, match=message):
+            BPETokenizer(vocab_size=300).fit(CORPUS, sample_weight=wrong)
+
+
 def test_counts_beyond_32_bits_are_kept():
     model = BPETokenizer(vocab_size=257).fit(["the", "cat"], sample_weight=[2**40, 2**40 + 1])
     assert model.merges_ == [("a", "t")]

@@ -162,7 +162,7 @@ def blocks(documents: list[Any]) -> Iterator[list[Any]]:
     size = 0
     for document in documents:
         block.append(document)
-        size += len(document) if isinstance(document, str) else sum(map(len, document))
+        size += len(document)
         if size > _BLOCK_CHARACTERS:
             yield block
             block, size = [], 0

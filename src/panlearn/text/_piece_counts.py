@@ -45,10 +45,10 @@ class Texts:
         encoded: list[bytes] = []
         documents = [0]
         for item in items:
-            if isinstance(item, str):
-                encoded.append(to_utf8(item))
-            else:
-                encoded.extend(map(to_utf8, item))
+            for text in [item] if isinstance(item, str) else item:
+                if not isinstance(text, str):
+                    raise ValueError(f"a document holds the token {text!r:.60}, which is no str")
+                encoded.append(to_utf8(text))
             documents.append(len(encoded))
         offsets = np.fromiter(itertools.accumulate(map(len, encoded), initial=0), np.int64)
         text = np.frombuffer(b"".join(encoded), dtype=np.uint8)

@@ -55,7 +55,7 @@ def find(table: WordTable, text: np.ndarray, start: int, stop: int) -> tuple[Any
 
 @njit(cache=True, nogil=True)
 def insert(
-    table: WordTable, slot: int, code: int, text: np.ndarray, start: int, stop: int, value: int
+    table: WordTable, slot: int, code: int, text: np.ndarray, start: int, stop: int, value: Any
 ) -> WordTable:
     """Put a word into the empty slot that `find` gave."""
     n_words, used = table.sizes

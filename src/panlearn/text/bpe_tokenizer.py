@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
@@ -278,12 +278,17 @@ def _count(X: Texts, y: None, weight: np.ndarray | None, pattern: int) -> PieceC
 
 def _in_blocks(X: Any, sample_weight: Any) -> tuple[Any, None, Any]:
     """Make a stream of a list, so that threads share it and little is encoded at a time."""
-    if isinstance(X, Batches) or is_dask(X) or not (documents := as_list(X)):
+    if isinstance(X, Batches) or is_dask(X):
         return X, None, sample_weight
+    documents = as_list(X)
+    cut = list(blocks(documents))
+    if len(cut) < 2:
+        return documents, None, sample_weight
     if sample_weight is None:
-        return Batches(list(blocks(documents))), None, None
-    check_consistent_length(documents, sample_weight)
-    ends = np.cumsum([0, *map(len, blocks(documents))])
-    weight = np.asarray(sample_weight)
+        return Batches(cut), None, None
+    weight = _check_sample_weight(
+        sample_weight, np.empty((len(documents), 1)), ensure_non_negative=True
+    )
+    ends = np.cumsum([0, *map(len, cut)])
     parts = [(documents[a:b], None, weight[a:b]) for a, b in pairwise(ends.tolist())]
     return Batches(parts), None, None
