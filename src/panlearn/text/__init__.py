@@ -11,6 +11,7 @@ from panlearn.text.pagerank import pagerank
 from panlearn.text.plsa import PLSA
 from panlearn.text.text_rank import TextRank
 from panlearn.text.tfidf_vectorizer import TfidfVectorizer
+from panlearn.text.word2vec import Word2Vec
 
 __all__ = [
     "PLSA",
@@ -18,6 +19,7 @@ __all__ = [
     "LatentDirichletAllocation",
     "TextRank",
     "TfidfVectorizer",
+    "Word2Vec",
     "WordTokenizer",
     "pagerank",
 ]

@@ -1,0 +1,241 @@
+"""Stochastic gradient steps of word vectors: what a word tells about the words around it.
+
+An example is an input vector h and an output word w. For skip-gram h is the vector of a context
+word and w the word in the middle; for the continuous bag of words h is the mean of the vectors of
+the context. Rows of `inputs` and `outputs` are changed in place. All kernels take float32 or
+float64.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+SHARE = 8  # examples in a row that are held against the same negative words
+FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
+
+
+@njit(cache=True, nogil=True)
+def uniform(state: np.ndarray) -> float:
+    """One step of the generator splitmix64: a number in [0, 1)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True, nogil=True)
+def subsample(
+    ids: np.ndarray, offsets: np.ndarray, keep: np.ndarray, window: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The words that stay, each with probability `keep`, where documents end, and their windows.
+
+    The window of a word reaches a number of words to either side that is drawn from 1 to `window`.
+    """
+    state = np.array([seed], dtype=np.uint64)
+    words, reach = np.empty(len(ids), np.uint32), np.empty(len(ids), np.int64)
+    ends = np.zeros(len(offsets), np.int64)
+    m = 0
+    for doc in range(len(offsets) - 1):
+        for t in range(offsets[doc], offsets[doc + 1]):
+            if keep[ids[t]] >= 1.0 or uniform(state) < keep[ids[t]]:
+                words[m], reach[m] = ids[t], 1 + int(uniform(state) * window)
+                m += 1
+        ends[doc + 1] = m
+    return words[:m], ends, reach[:m]
+
+
+@njit(cache=True, nogil=True)
+def pairs(
+    words: np.ndarray, ends: np.ndarray, reach: np.ndarray, group: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Context words and words in the middle, sorted by the pair of their groups, and its edges."""
+    edges = np.zeros(n_groups * n_groups + 1, np.int64)
+    at = np.zeros(0, np.int64)
+    context, middle = np.empty(0, np.uint32), np.empty(0, np.uint32)
+    for counted in (False, True):  # a counting sort: how many pairs a block has, then the pairs
+        if counted:
+            edges[1:] = np.cumsum(edges[1:])
+            at = edges[:-1].copy()
+            context, middle = np.empty(edges[-1], np.uint32), np.empty(edges[-1], np.uint32)
+        for doc in range(len(ends) - 1):
+            for t in range(ends[doc], ends[doc + 1]):
+                to = group[words[t]]
+                for u in range(max(ends[doc], t - reach[t]), min(ends[doc + 1], t + reach[t] + 1)):
+                    if u == t:
+                        continue
+                    block = group[words[u]] * n_groups + to
+                    if counted:
+                        context[at[block]], middle[at[block]] = words[u], words[t]
+                        at[block] += 1
+                    else:
+                        edges[block + 1] += 1
+    return context, middle, edges
+
+
+@njit(cache=True, nogil=True)
+def draw_negatives(
+    words: np.ndarray, cumulated: np.ndarray, negatives: np.ndarray, state: np.ndarray
+) -> None:
+    """Words by their share of the noise; `cumulated` has the sums, from that before the first."""
+    low, high = cumulated[0], cumulated[len(words)]
+    for j in range(len(negatives)):
+        at = np.searchsorted(cumulated[1:], low + uniform(state) * (high - low), side="right")
+        negatives[j] = words[min(at, len(words) - 1)]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _contrast(
+    h: np.ndarray,
+    error: np.ndarray,
+    outputs: np.ndarray,
+    word: int,
+    negatives: np.ndarray,
+    scores: np.ndarray,
+    rate: float,
+) -> float:
+    r"""One step on -log σ(h·z_w) - Σ log σ(-h·z_n): changes the rows z, adds that of h to `error`.
+
+    Returns the loss before the step. A negative word that is the word itself is left out.
+    """
+    d, k = len(h), len(negatives)
+    for j in range(k + 1):
+        z, score = outputs[word if j == 0 else negatives[j - 1]], h.dtype.type(0)
+        for f in range(d):
+            score += h[f] * z[f]
+        scores[j] = score
+    # -log σ(s) = max(-s, 0) + log(1 + e^-|s|), with one logarithm of the product for all
+    loss, product = 0.0, 1.0
+    for j in range(k + 1):
+        if j > 0 and negatives[j - 1] == word:
+            scores[j] = 0
+            continue
+        margin = float(scores[j]) if j == 0 else -float(scores[j])
+        e = math.exp(-abs(margin))
+        loss += max(-margin, 0.0)
+        product *= 1 + e
+        short = (e if margin > 0 else 1.0) / (1 + e)  # 1 - σ(margin)
+        scores[j] = rate * (short if j == 0 else -short)
+    for j in range(k + 1):
+        z, step = outputs[word if j == 0 else negatives[j - 1]], scores[j]
+        for f in range(d):
+            old = z[f]
+            error[f] += step * old
+            z[f] = old + step * h[f]
+    return loss + math.log(product)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _classify(
+    h: np.ndarray,
+    error: np.ndarray,
+    outputs: np.ndarray,
+    word: int,
+    scores: np.ndarray,
+    rate: float,
+) -> float:
+    r"""One step on -log softmax(Z h)_w over all words; returns the loss before the step."""
+    d, top = len(h), -np.inf
+    for u in range(len(outputs)):
+        z, score = outputs[u], h.dtype.type(0)
+        for f in range(d):
+            score += h[f] * z[f]
+        scores[u] = score
+        top = max(top, score)
+    loss, total = top - scores[word], 0.0
+    for u in range(len(outputs)):
+        scores[u] = math.exp(scores[u] - top)
+        total += scores[u]
+    for u in range(len(outputs)):
+        z, step = outputs[u], h.dtype.type(rate * ((u == word) - scores[u] / total))
+        for f in range(d):
+            old = z[f]
+            error[f] += step * old
+            z[f] = old + step * h[f]
+    return loss + math.log(total)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def skip_gram(
+    context: np.ndarray,
+    middle: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    noise_words: np.ndarray,
+    noise: np.ndarray,
+    negative: int,
+    rate: float,
+    seed: int,
+) -> float:
+    """One step for each pair of words; `negative=0` is the full softmax. Returns the sum of losses.
+
+    The negative words are drawn anew every `SHARE` pairs, so that their vectors stay at hand.
+    """
+    state, negatives = np.array([seed], dtype=np.uint64), np.empty(negative, np.uint32)
+    scores = np.empty(negative + 1 if negative else len(outputs), inputs.dtype)
+    error, total = np.empty(inputs.shape[1], inputs.dtype), 0.0
+    for i in range(len(context)):
+        x = inputs[context[i]]
+        error[:] = 0
+        if negative:
+            if i % SHARE == 0:
+                draw_negatives(noise_words, noise, negatives, state)
+            total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
+        else:
+            total += _classify(x, error, outputs, middle[i], scores, rate)
+        for f in range(len(x)):
+            x[f] += error[f]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def bag_of_words(
+    words: np.ndarray,
+    ends: np.ndarray,
+    reach: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    noise_words: np.ndarray,
+    noise: np.ndarray,
+    negative: int,
+    rate: float,
+    seed: int,
+) -> tuple[float, int]:
+    """One step for the mean of each context; returns the sum of losses and how many there were."""
+    state, negatives = np.array([seed], dtype=np.uint64), np.empty(negative, np.uint32)
+    scores = np.empty(negative + 1 if negative else len(outputs), inputs.dtype)
+    h, error = np.empty(inputs.shape[1], inputs.dtype), np.empty(inputs.shape[1], inputs.dtype)
+    total, n = 0.0, 0
+    for doc in range(len(ends) - 1):
+        for t in range(ends[doc], ends[doc + 1]):
+            first, last = max(ends[doc], t - reach[t]), min(ends[doc + 1], t + reach[t] + 1)
+            size = last - first - 1
+            if size == 0:
+                continue
+            h[:] = 0
+            error[:] = 0
+            share = h.dtype.type(1 / size)
+            for u in range(first, last):
+                if u != t:
+                    x = inputs[words[u]]
+                    for f in range(len(h)):
+                        h[f] += share * x[f]
+            if negative:
+                if n % SHARE == 0:
+                    draw_negatives(noise_words, noise, negatives, state)
+                total += _contrast(h, error, outputs, words[t], negatives, scores, rate)
+            else:
+                total += _classify(h, error, outputs, words[t], scores, rate)
+            n += 1
+            # the gradient of the mean would share the error out; the whole of it to each word, as
+            # word2vec and gensim do, makes up for the smaller gradient of a mean
+            for u in range(first, last):
+                if u != t:
+                    x = inputs[words[u]]
+                    for f in range(len(h)):
+                        x[f] += error[f]
+    return total, n

@@ -1,0 +1,244 @@
+"""What models of words as vectors share: neighbours, analogies, documents, and the text format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from panlearn.text._base import TextModel
+from panlearn.text._documents import Tokens
+from panlearn.text._word_counts import as_objects
+
+
+class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
+    """A vector for each word.
+
+    A subclass has the field ``vector_size``, and its fit sets ``words_`` and ``vectors_``.
+    """
+
+    vector_size: int
+    words_: np.ndarray
+    vectors_: np.ndarray
+
+    def vectors(self, words: Iterable[str]) -> np.ndarray:
+        """Give the vectors of words.
+
+        Parameters
+        ----------
+        words : iterable of str
+            Words that were learned.
+
+        Returns
+        -------
+        ndarray of shape (n_words, vector_size)
+        """
+        return self.vectors_[self._places(words)]
+
+    def similarity(self, one: str, other: str) -> float:
+        """Give the cosine of the angle between the vectors of two words.
+
+        Parameters
+        ----------
+        one, other : str
+            Words that were learned.
+
+        Returns
+        -------
+        float
+            From -1 to 1.
+        """
+        a, b = _unit(self.vectors([one, other]))
+        return float(a @ b)
+
+    def most_similar(
+        self,
+        positive: str | Iterable[str] = (),
+        negative: str | Iterable[str] = (),
+        topn: int = 10,
+    ) -> list[tuple[str, float]]:
+        """Find the words whose vectors point most nearly where a sum of vectors does.
+
+        Parameters
+        ----------
+        positive : str or iterable of str, default=()
+            Words whose vectors, of length one each, are added.
+        negative : str or iterable of str, default=()
+            Words whose vectors, of length one each, are subtracted.
+        topn : int, default=10
+            How many words to give.
+
+        Returns
+        -------
+        list of (str, float)
+            Words and cosines, the largest first; none of those that were given.
+        """
+        plus, minus = ([w] if isinstance(w, str) else list(w) for w in (positive, negative))
+        if not plus and not minus:
+            raise ValueError("give at least one word")
+        given, unit = self._places([*plus, *minus]), _unit(self.vectors_)
+        sign = np.repeat([1.0, -1.0], [len(plus), len(minus)])
+        cosines = unit @ _unit((sign @ unit[given])[None].astype(unit.dtype))[0]
+        cosines[given] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: max(0, min(topn, len(unit) - len(set(given))))]
+        return [(self.words_[i], float(cosines[i])) for i in best]
+
+    def analogy(self, a: str, b: str, c: str, topn: int = 1) -> list[tuple[str, float]]:
+        """Answer what is to c as b is to a.
+
+        Parameters
+        ----------
+        a, b, c : str
+            Words that were learned.
+        topn : int, default=1
+            How many answers to give.
+
+        Returns
+        -------
+        list of (str, float)
+            Words and cosines to b - a + c, the largest first; none of the three.
+        """
+        return self.most_similar(positive=[b, c], negative=[a], topn=topn)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give the mean of the vectors of the words of each document.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str
+            Documents. Words that were not learned are left out.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, vector_size)
+            Zeros for a document without any word that was learned.
+        """
+        tokens = self._read(X)
+        ids, offsets = renumbered(tokens, self._index())
+        ones = np.ones(len(ids), dtype=self.vectors_.dtype)
+        shape = (len(tokens), len(self.vectors_))
+        sums = sparse.csr_array((ones, ids, offsets), shape=shape) @ self.vectors_
+        return sums / np.maximum(np.diff(offsets), 1)[:, None].astype(sums.dtype)
+
+    def save_word2vec_format(self, path: str | os.PathLike[str]) -> None:
+        """Write the vectors as text: their number and length, then a word and its numbers a line.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, which is replaced at the end.
+        """
+        self._require_fitted()
+        if spaced := [w for w in self.words_ if not w or w.split() != [w]]:
+            raise ValueError(
+                f"the format separates by spaces, and the word {spaced[0]!r} holds one or is empty;"
+                " save the model with panlearn.save"
+            )
+        target = Path(path)
+        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "w", encoding="utf-8") as file:
+                file.write(f"{len(self.words_)} {self.vectors_.shape[1]}\n")
+                for word, vector in zip(self.words_, self.vectors_, strict=True):
+                    file.write(f"{word} {' '.join(map(str, vector))}\n")
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load_word2vec_format(cls, path: str | os.PathLike[str]) -> Self:
+        """Read vectors that were written as text, by this library or another.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        WordVectors
+            As if it were fitted: with words and vectors, and nothing else that `fit` learns.
+        """
+        words: list[str] = []
+        with open(path, encoding="utf-8") as file:
+            try:
+                n, size = map(int, file.readline().split())
+                vectors = np.empty((n, size), dtype=np.float32)
+                for i, line in enumerate(file):
+                    word, *numbers = line.split()
+                    if len(numbers) != size:
+                        raise ValueError(f"{len(numbers)} numbers, and the first line says {size}")
+                    words.append(word)
+                    vectors[i] = numbers
+                if len(words) != n or len(set(words)) != n:
+                    raise ValueError(f"{len(set(words))} words, and the first line says {n}")
+            except (ValueError, IndexError, MemoryError) as error:
+                raise ValueError(
+                    f"{path} holds no word vectors as text, or is cut off: line "
+                    f"{len(words) + 1}: {error}"
+                ) from error
+        model: Any = cls(size)
+        model.words_, model.vectors_ = as_objects(words), vectors
+        return model
+
+    def _index(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words_)}
+
+    def _places(self, words: Iterable[str]) -> list[int]:
+        self._require_fitted()
+        index = self._index()
+        words = list(words)
+        if unknown := [w for w in words if w not in index]:
+            raise ValueError(
+                f"{unknown[0]!r} was not learned: it did not occur, or too rarely; the words are "
+                "in words_"
+            )
+        return [index[word] for word in words]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.vectors_.shape[1]
+
+
+def renumbered(tokens: Tokens, index: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """The documents by the numbers of an index, and their offsets; other words are left out."""
+    numbers = np.array([index.get(word, -1) for word in tokens.words], dtype=np.int64)
+    ids = numbers[tokens.ids] if len(numbers) else np.zeros(0, dtype=np.int64)
+    kept = np.concatenate([[0], np.cumsum(ids >= 0)])
+    return ids[ids >= 0].astype(np.uint32), kept[tokens.offsets]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents as numbers of their frequent words, and these, the most frequent first."""
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    words: np.ndarray
+    counts: np.ndarray
+
+    @staticmethod
+    def of(tokens: Tokens, min_count: int) -> Corpus:
+        """Number the words that occur `min_count` times; ties in the order of the alphabet."""
+        counted = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
+        frequent = [(-n, w) for n, w in zip(counted, tokens.words, strict=True) if n >= min_count]
+        if not frequent:
+            raise ValueError(
+                f"no word occurs {min_count} times; lower min_count, or give more documents"
+            )
+        frequent.sort()
+        words = [word for _, word in frequent]
+        ids, offsets = renumbered(tokens, {word: i for i, word in enumerate(words)})
+        return Corpus(ids, offsets, as_objects(words), np.array([-n for n, _ in frequent]))
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length one; a vector of zeros stays."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1)
