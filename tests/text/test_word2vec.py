@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_expit, log_softmax
 
+import panlearn
 from panlearn.text import Word2Vec
 from panlearn.text import _word2vec_training as training
 from panlearn.text._word2vec_kernels import (
@@ -280,6 +281,15 @@ def test_a_word_with_a_space_cannot_be_written_as_text(tmp_path):
     model = Word2Vec(2, min_count=1).fit([["New York", "city"]])
     with pytest.raises(ValueError, match="'New York' holds one"):
         model.save_word2vec_format(tmp_path / "vectors.txt")
+
+
+def test_a_stream_and_a_bag_give_the_fit_of_the_list():
+    texts, model = family_tree(100), Word2Vec(3, random_state=0)
+    vectors = model.fit(texts).vectors_
+    batches = [texts[:30], texts[30:]]
+    np.testing.assert_array_equal(model.fit(panlearn.Batches(batches)).vectors_, vectors)
+    bag = pytest.importorskip("dask.bag").from_sequence(texts, npartitions=3)
+    np.testing.assert_array_equal(model.fit(bag).vectors_, vectors)
 
 
 def test_a_corpus_without_frequent_words_or_neighbours_is_refused():
