@@ -134,7 +134,7 @@ class Word2Vec(WordVectors):
     sg: Literal[0, 1] = 1
     deterministic: bool = True
     n_jobs: Jobs = -1
-    tokenizer: Tokenizer = WordTokenizer()  # noqa: RUF009 (it is frozen)
+    tokenizer: Tokenizer = WordTokenizer()
     random_state: RandomState = None
 
     @fitting
