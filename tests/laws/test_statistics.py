@@ -26,6 +26,7 @@ from panlearn.latent._lloyd import Farthest
 from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 from panlearn.sequence._transition_counts import TransitionCounts
+from panlearn.text._cooccurrence import CooccurrenceCounts
 from panlearn.text._documents import tokenize
 from panlearn.text._grams import TermCounts, Terms
 from panlearn.text._piece_counts import PieceCounts, Texts
@@ -83,6 +84,7 @@ OF = {
     "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
     "TermCounts": lambda rows, weight: TermCounts.of(Terms.of(_texts(rows), 1, 2), weight),
     "PieceCounts": lambda rows, weight: PieceCounts.of(Texts.of(_texts(rows).documents()), weight),
+    "CooccurrenceCounts": lambda rows, weight: CooccurrenceCounts.of(_texts(rows), 2, weight),
 }
 ZERO = {
     "Counts": lambda: Counts.zero(4),
@@ -105,6 +107,7 @@ ZERO = {
     "WordCounts": WordCounts.zero,
     "TermCounts": lambda: TermCounts.of(Terms.of(_texts(np.zeros((0, D))), 1, 2)),
     "PieceCounts": PieceCounts.zero,
+    "CooccurrenceCounts": lambda: CooccurrenceCounts.of(_texts(np.zeros((0, D))), 2),
 }
 every = pytest.mark.parametrize("name", OF)
 
@@ -177,6 +180,9 @@ def _numbers(statistic):
         words = sorted(piece for piece, count in seen.items() if count > 0)
         values = {"labels": words, "count": np.array([seen[word] for word in words])}
         return values | {"weight": statistic.weight}
+    if isinstance(statistic, CooccurrenceCounts):
+        count, forward = statistic.among(np.array(list("abcdefg"), dtype=object))
+        return {"count": count, "forward": forward.toarray(), "weight": statistic.weight}
     if isinstance(statistic, TransitionCounts):
         return vars(statistic.among(np.array(list("abcdefg")))) | {"states": 0}
     if isinstance(statistic, Moments | RootMoments):

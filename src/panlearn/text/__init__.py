@@ -4,8 +4,10 @@ Documents go in as an iterable of strings or of lists of tokens. Counts are stat
 stream of batches of documents and a Dask bag of them work as a list does.
 """
 
+from panlearn.text._cooccurrence import cooccurrence, pmi
 from panlearn.text._documents import WordTokenizer
 from panlearn.text.bpe_tokenizer import BPETokenizer
+from panlearn.text.cooccurrence_embedding import CooccurrenceEmbedding
 from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
 from panlearn.text.pagerank import pagerank
 from panlearn.text.plsa import PLSA
@@ -16,10 +18,13 @@ from panlearn.text.word2vec import Word2Vec
 __all__ = [
     "PLSA",
     "BPETokenizer",
+    "CooccurrenceEmbedding",
     "LatentDirichletAllocation",
     "TextRank",
     "TfidfVectorizer",
     "Word2Vec",
     "WordTokenizer",
+    "cooccurrence",
     "pagerank",
+    "pmi",
 ]
