@@ -29,6 +29,7 @@ from panlearn.sequence._transition_counts import TransitionCounts
 from panlearn.text._cooccurrence import CooccurrenceCounts
 from panlearn.text._documents import tokenize
 from panlearn.text._grams import TermCounts, Terms
+from panlearn.text._ngrams import NGramCounts
 from panlearn.text._piece_counts import PieceCounts, Texts
 from panlearn.text._word_counts import WordCounts
 
@@ -82,6 +83,7 @@ OF = {
     ),
     "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
     "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
+    "NGramCounts": lambda rows, weight: NGramCounts.of(_texts(rows), weight, order=2),
     "TermCounts": lambda rows, weight: TermCounts.of(Terms.of(_texts(rows), 1, 2), weight),
     "PieceCounts": lambda rows, weight: PieceCounts.of(Texts.of(_texts(rows).documents()), weight),
     "CooccurrenceCounts": lambda rows, weight: CooccurrenceCounts.of(_texts(rows), 2, weight),
@@ -105,6 +107,7 @@ ZERO = {
     "CategoryCounts": lambda: CategoryCounts.of(np.zeros((0, D)), np.zeros(0)),
     "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
     "WordCounts": WordCounts.zero,
+    "NGramCounts": lambda: NGramCounts.zero(2),
     "TermCounts": lambda: TermCounts.of(Terms.of(_texts(np.zeros((0, D))), 1, 2)),
     "PieceCounts": PieceCounts.zero,
     "CooccurrenceCounts": lambda: CooccurrenceCounts.of(_texts(np.zeros((0, D))), 2),
@@ -183,6 +186,11 @@ def _numbers(statistic):
     if isinstance(statistic, CooccurrenceCounts):
         count, forward = statistic.among(np.array(list("abcdefg"), dtype=object))
         return {"count": count, "forward": forward.toarray(), "weight": statistic.weight}
+    if isinstance(statistic, NGramCounts):
+        seen = statistic.count > 0
+        names = np.array(["<s>", "</s>", "<unk>", *statistic.words])
+        values = {"labels": names[statistic.grams[seen]].tolist(), "weight": statistic.weight}
+        return values | {"count": statistic.count[seen]}
     if isinstance(statistic, TransitionCounts):
         return vars(statistic.among(np.array(list("abcdefg")))) | {"states": 0}
     if isinstance(statistic, Moments | RootMoments):

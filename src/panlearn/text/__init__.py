@@ -9,6 +9,7 @@ from panlearn.text._documents import WordTokenizer
 from panlearn.text.bpe_tokenizer import BPETokenizer
 from panlearn.text.cooccurrence_embedding import CooccurrenceEmbedding
 from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
+from panlearn.text.ngram_model import NGramModel
 from panlearn.text.pagerank import pagerank
 from panlearn.text.plsa import PLSA
 from panlearn.text.text_rank import TextRank
@@ -20,6 +21,7 @@ __all__ = [
     "BPETokenizer",
     "CooccurrenceEmbedding",
     "LatentDirichletAllocation",
+    "NGramModel",
     "TextRank",
     "TfidfVectorizer",
     "Word2Vec",

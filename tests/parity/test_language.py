@@ -1,0 +1,77 @@
+"""Language models against nltk."""
+
+import numpy as np
+import pytest
+
+from panlearn.claims.language import smoothed_loss
+from panlearn.text import NGramModel
+
+TEXTS = ["a b a c a b", "b a b", "c", "a a a b c b a", "b c b c a d", "d a b a c", "a d d"]
+
+
+def padded(words, order):
+    return ["<s>"] * (order - 1) + words + ["</s>"]
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_kneser_ney_of_the_higher_orders_is_that_of_nltk(order):
+    """nltk does not discount single words; above that order the formulas are the same."""
+    lm = pytest.importorskip("nltk.lm")
+    documents = [text.split() for text in TEXTS]
+    grams = [
+        tuple(words[i - k + 1 : i + 1])
+        for words in (padded(d, order) for d in documents)
+        for k in range(1, order + 1)
+        for i in range(order - 1, len(words))
+    ]
+    vocabulary = {w for d in documents for w in d} | {"</s>"}
+    peer = lm.KneserNeyInterpolated(order, discount=0.4)
+    peer.fit([grams], vocabulary_text=["<s>", *sorted(vocabulary)])
+    model = NGramModel(order, discount=0.4).fit(documents)
+    contexts = sorted({gram[:-1] for gram in grams if len(gram) == order})
+    for context in contexts:
+        law = model.distribution(context)
+        ours = np.array([law[w] for w in sorted(vocabulary)])
+        theirs = np.array([peer.score(w, context) for w in sorted(vocabulary)])
+        # what each order adds, less the share that comes down from single words
+        share, single = 1.0, model.distribution(["x"] * (order - 1))
+        for k in range(1, order):
+            h = context[-k:]
+            counts = peer.counts[h]
+            total = counts.N() if k == order - 1 else peer.estimator._continuation_counts("", h)[1]
+            share *= 0.4 * len(counts) / total
+        below = np.array([single[w] for w in sorted(vocabulary)])
+        their_below = np.array([peer.estimator.unigram_score(w) for w in sorted(vocabulary)])
+        np.testing.assert_allclose(ours - share * below, theirs - share * their_below, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["MLE", "Laplace", "Lidstone"])
+def test_shares_and_added_counts_are_those_of_nltk(name):
+    lm = pytest.importorskip("nltk.lm")
+    documents = [text.split() for text in TEXTS]
+    grams = [
+        tuple(words[i - k + 1 : i + 1])
+        for words in (padded(d, 2) for d in documents)
+        for k in (1, 2)
+        for i in range(1, len(words))
+    ]
+    vocabulary = sorted({w for d in documents for w in d} | {"</s>"})
+    peer, k = (lm.Lidstone(0.3, 2), 0.3) if name == "Lidstone" else (getattr(lm, name)(2), 1.0)
+    peer.fit([grams], vocabulary_text=vocabulary)  # with the unknown word, as here
+    smoothing = "mle" if name == "MLE" else "add_k"
+    model = NGramModel(2, smoothing=smoothing, k=k).fit(documents)
+    for context in ("a", "b", "d", "<s>"):
+        law = model.distribution([context])
+        for word in vocabulary:
+            assert law[word] == pytest.approx(peer.score(word, [context]), rel=1e-12)
+
+
+def test_the_smoothed_loss_of_the_claims_is_that_of_torch(rng):
+    torch = pytest.importorskip("torch")
+    logits = rng.normal(size=(20, 4))
+    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    for share in (0.0, 0.1, 0.7):
+        loss = torch.nn.CrossEntropyLoss(label_smoothing=share)
+        theirs = loss(torch.tensor(logits), torch.full((20,), 2)).item()
+        ours = np.mean([smoothed_loss(row, 2, share) for row in log_p])
+        assert ours == pytest.approx(theirs, rel=1e-12)
