@@ -8,6 +8,8 @@ from panlearn.text._cooccurrence import cooccurrence, pmi
 from panlearn.text._documents import WordTokenizer
 from panlearn.text.bpe_tokenizer import BPETokenizer
 from panlearn.text.cooccurrence_embedding import CooccurrenceEmbedding
+from panlearn.text.fasttext_classifier import FastTextClassifier
+from panlearn.text.glove import GloVe
 from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
 from panlearn.text.ngram_model import NGramModel
 from panlearn.text.pagerank import pagerank
@@ -20,6 +22,8 @@ __all__ = [
     "PLSA",
     "BPETokenizer",
     "CooccurrenceEmbedding",
+    "FastTextClassifier",
+    "GloVe",
     "LatentDirichletAllocation",
     "NGramModel",
     "TextRank",

@@ -1,0 +1,170 @@
+"""Hashed n-grams of characters and of words, and the steps of a linear classifier of low rank."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True)
+def fnv1a(text: np.ndarray, start: int, stop: int) -> np.uint32:
+    """The hash FNV-1a of some bytes, read as signed, as fastText does."""
+    h = np.uint32(2166136261)
+    for i in range(start, stop):
+        h = np.uint32(np.uint32(h ^ np.uint32(np.int8(text[i]))) * np.uint32(16777619))
+    return h
+
+
+@njit(cache=True, nogil=True)
+def hashes(text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The hash of each word, without the marks < and > at its ends, as a signed number."""
+    out = np.empty(len(offsets) - 1, np.int32)
+    for w in range(len(out)):
+        out[w] = np.int32(fnv1a(text, offsets[w] + 1, offsets[w + 1] - 1))
+    return out
+
+
+@njit(cache=True, nogil=True)
+def subwords(
+    text: np.ndarray, offsets: np.ndarray, minn: int, maxn: int, bucket: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The buckets of the n-grams of minn to maxn characters of each word in UTF-8, and offsets.
+
+    A single mark < or > is no n-gram.
+    """
+    found, ends = np.empty(max(maxn, 0) * len(text), np.int64), np.zeros(len(offsets), np.int64)
+    m = 0
+    for w in range(len(offsets) - 1):
+        start, stop = offsets[w], offsets[w + 1]
+        for i in range(start, stop):
+            if text[i] & 0xC0 == 0x80:  # inside a character
+                continue
+            j, n = i, 1
+            while j < stop and n <= maxn:
+                j += 1
+                while j < stop and text[j] & 0xC0 == 0x80:
+                    j += 1
+                if n >= minn and not (n == 1 and (i == start or j == stop)):
+                    found[m] = np.int64(fnv1a(text, i, j)) % bucket
+                    m += 1
+                n += 1
+        ends[w + 1] = m
+    return found[:m].copy(), ends
+
+
+@njit(cache=True, nogil=True)
+def assemble(
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    number: np.ndarray,
+    parts: np.ndarray,
+    part_offsets: np.ndarray,
+    hashed: np.ndarray,
+    word_ngrams: int,
+    bucket: int,
+    n_words: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The features of each document: known words, then n_words + the buckets of n-grams."""
+    size = 0
+    for t in range(len(ids)):
+        size += 1 + part_offsets[ids[t] + 1] - part_offsets[ids[t]]
+    size += len(ids) * (word_ngrams - 1)
+    found, ends = np.empty(size, np.int64), np.zeros(len(offsets), np.int64)
+    m = 0
+    for doc in range(len(offsets) - 1):
+        for t in range(offsets[doc], offsets[doc + 1]):
+            if number[ids[t]] >= 0:
+                found[m] = number[ids[t]]
+                m += 1
+            for p in range(part_offsets[ids[t]], part_offsets[ids[t] + 1]):
+                found[m] = n_words + parts[p]
+                m += 1
+        for t in range(offsets[doc], offsets[doc + 1] if word_ngrams > 1 else offsets[doc]):
+            h = np.uint64(np.int64(hashed[ids[t]]))
+            for u in range(t + 1, min(offsets[doc + 1], t + word_ngrams)):
+                h = h * np.uint64(116049371) + np.uint64(np.int64(hashed[ids[u]]))
+                found[m] = n_words + np.int64(h % np.uint64(bucket))
+                m += 1
+        ends[doc + 1] = m
+    return found[:m].copy(), ends
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _step(
+    features: np.ndarray,
+    label: int,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    hidden: np.ndarray,
+    error: np.ndarray,
+    scores: np.ndarray,
+    rate: float,
+) -> float:
+    """One step on -log softmax(W h)_y for the mean h of the rows; the loss before the step."""
+    d, share = inputs.shape[1], inputs.dtype.type(1 / max(len(features), 1))
+    hidden[:] = 0
+    error[:] = 0
+    for i in range(len(features)):
+        z = inputs[features[i]]
+        for f in range(d):
+            hidden[f] += share * z[f]
+    top = -np.inf
+    for c in range(len(outputs)):
+        w, score = outputs[c], inputs.dtype.type(0)
+        for f in range(d):
+            score += hidden[f] * w[f]
+        scores[c] = score
+        top = max(top, score)
+    loss, total = top - scores[label], 0.0
+    for c in range(len(outputs)):
+        scores[c] = math.exp(scores[c] - top)
+        total += scores[c]
+    for c in range(len(outputs)):
+        w, step = outputs[c], inputs.dtype.type(rate * ((c == label) - scores[c] / total))
+        for f in range(d):
+            old = w[f]
+            error[f] += step * old
+            w[f] = old + step * hidden[f]
+    for i in range(len(features)):
+        z = inputs[features[i]]
+        for f in range(d):
+            z[f] += share * error[f]
+    return loss + math.log(total)
+
+
+@njit(cache=True, nogil=True)
+def classify_epoch(
+    features: np.ndarray,
+    offsets: np.ndarray,
+    labels: np.ndarray,
+    weight: np.ndarray,
+    order: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    first: float,
+    last: float,
+) -> float:
+    """A pass in the given order at a rate that falls from `first` to `last`.
+
+    A document takes as many steps as its weight says, the last one a part of a step. Returns the
+    sum of weight times loss.
+    """
+    hidden, error = np.empty(inputs.shape[1], inputs.dtype), np.empty(inputs.shape[1], inputs.dtype)
+    scores, total, done, all_weight = np.empty(len(outputs)), 0.0, 0.0, weight.sum()
+    for i in order:
+        rate = first + (last - first) * done / all_weight
+        left, part = weight[i], features[offsets[i] : offsets[i + 1]]
+        begun = False
+        while left > 0:
+            size = rate * min(left, 1.0)
+            loss = _step(part, labels[i], inputs, outputs, hidden, error, scores, size)
+            if not begun:
+                total += weight[i] * loss
+                begun = True
+            left -= 1
+        done += weight[i]
+    return total
