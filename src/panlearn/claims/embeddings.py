@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import log_expit, softmax
 from sklearn.metrics import log_loss
 
-from panlearn.claims.claim import Evidence, at_most, claim, equal, true
+from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
 from panlearn.optimize import newton
-from panlearn.text import Word2Vec
+from panlearn.text import FastTextClassifier, GloVe, Word2Vec, cooccurrence
+from panlearn.text._glove_training import importance
 from panlearn.text._word2vec_kernels import _classify, _contrast, skip_gram
 
 
@@ -93,3 +94,49 @@ def negative_sampling_finds_shifted_mutual_information() -> Iterator[Evidence]:
     optimum -= np.log1p(-n / rows[:, None])
     error = np.abs(X @ Z.T - optimum).max()
     yield at_most("largest error of x·z after stochastic steps on full rank", error, 0.25)
+
+
+@claim("A181")
+def log_counts_are_factorised_with_bounded_weights() -> Iterator[Evidence]:
+    """The weight f(n) = min{1, (n / n_max)^α} of a log count lies in [0, 1], and never falls.
+
+    From n_max on it is one, for any α in [0, 1]; zero counts are left out, as they have no
+    logarithm. The weighted loss falls. (The text writes α_max for n_max, leaves f out of the loss,
+    and prints α = ½, where the authors take ¾.)
+    """
+    counts = np.linspace(0, 30, 301)[1:]
+    for alpha in (0.0, 0.5, 0.75, 1.0):
+        f = importance(counts, 10.0, alpha)
+        yield true(f"0 ≤ f ≤ 1 for α = {alpha:g}", f.min() >= 0 and f.max() <= 1)
+        yield at_least(f"smallest step of f for α = {alpha:g}", np.diff(f).min(), 0)
+        full = f[counts >= 10]
+        yield equal(f"f from n_max on for α = {alpha:g}", full, np.ones(len(full)))
+    rng = np.random.default_rng(181)
+    texts = [[f"w{i}" for i in rng.zipf(1.5, size=8) % 30] for _ in range(200)]
+    model = GloVe(8, min_count=1, n_max=10.0, random_state=0).fit(texts)
+    yield at_most("largest step of the loss in 25 epochs", np.diff(model.history_["loss"]).max(), 0)
+    pairs = cooccurrence(texts, window=10).symmetric
+    yield true("some pairs of words never met", pairs.nnz < pairs.shape[0] ** 2)
+
+
+@claim("A182")
+def fasttext_is_a_linear_classifier_of_low_rank() -> Iterator[Evidence]:
+    """The score W Zᵀx of a bag of words x with K-vectors does not depend on the order of words.
+
+    It is a linear classifier whose weights Z Wᵀ have a rank of at most K, with Z of |V| x K and
+    W of C x K for C classes. (The text gives other shapes, of which the product does not exist.)
+    """
+    rng = np.random.default_rng(182)
+    y = rng.integers(6, size=200)
+    texts = [[f"w{i}" for i in 5 * c + rng.integers(12, size=9)] for c in y]
+    model = FastTextClassifier(3, lr=0.5, random_state=0).fit(texts, y)
+    scores = model.decision_function(texts)
+    turned = model.decision_function([rng.permutation(t).tolist() for t in texts])
+    yield equal("scores of shuffled words", turned, scores, 1e-12)
+    index = {word: i for i, word in enumerate(model.words_)}
+    X = np.zeros((200, len(index)))
+    for row, words in zip(X, texts, strict=True):
+        np.add.at(row, [index[w] for w in words], 1 / len(words))
+    weights = model.vectors_.astype(float) @ model.class_vectors_.T.astype(float)
+    yield equal("scores and those of the linear classifier", scores, X @ weights, 1e-12)
+    yield at_most("rank of the weights of 6 classes", np.linalg.matrix_rank(weights, 1e-6), 3)

@@ -43,10 +43,11 @@ class FastTextClassifier(ClassifierMixin, TextModel):
     ----------
     dim : int, default=100
         The length of the vectors, which bounds the rank of the classifier.
-    lr : float, default=0.1
-        The learning rate at the start; it falls linearly to zero. Small corpora want 0.5 or 1.
-    epoch : int, default=5
-        Passes over the documents. Small corpora want more.
+    lr : float, default=0.5
+        The learning rate at the start; it falls linearly to zero.
+    epoch : int, default=25
+        Passes over the documents. For millions of them the 5 passes at a rate of 0.1 that fastText
+        makes are enough; a thousand would not be learned.
     min_count : int, default=1
         Words that occur less often are left out; their n-grams are not.
     minn : int, default=0
@@ -107,8 +108,8 @@ class FastTextClassifier(ClassifierMixin, TextModel):
 
     dim: Count = 100
     _: KW_ONLY
-    lr: Positive[float] = 0.1
-    epoch: Count = 5
+    lr: Positive[float] = 0.5
+    epoch: Count = 25
     min_count: Positive[int] = 1
     minn: Length = 0
     maxn: Length = 0
