@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 import panlearn
 from panlearn.cli.errors import DataError, did_you_mean
@@ -43,9 +44,10 @@ def find_method(name: str) -> tuple[str, str, Any]:
 
 
 def estimators(task: str) -> dict[str, type]:
-    """Every estimator of the library for classification or for regression."""
+    """Every estimator of the library that classifies, or predicts numbers, from rows of a table."""
     kind = {"classification": "classifier", "regression": "regressor"}[task]
-    return dict(panlearn.all_estimators(kind))
+    found = panlearn.all_estimators(kind)
+    return {name: cls for name, cls in found if get_tags(cls()).input_tags.two_d_array}
 
 
 def find_estimator(name: str, task: str) -> type:
