@@ -56,7 +56,7 @@ for k, (name, parts) in enumerate(groups.items()):
     members = " ".join(parts).split()
     points = model.embedding_[[place[w] for w in members]][:, 1:3]
     right.scatter(*points.T, color=f"C{k}", label=name)
-    for word, at in zip(members, points, strict=True):
+    for word, at in zip(members[:5], points, strict=False):
         right.annotate(word, at, fontsize=7)
 right.set(xlabel="second component", ylabel="third component", title="vectors of words")
 right.legend()
