@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from panlearn.retrieval import BM25
+from panlearn.retrieval import BM25, DenseIndex, reciprocal_rank_fusion
 from panlearn.text import TextRank, WordTokenizer, pagerank
 
 WORDS = WordTokenizer()
@@ -104,3 +104,34 @@ def test_bm25l_and_rank_bm25_differ_by_a_slip_of_theirs():
     saturated = model.scores(["c1"])[0, 1]
     assert floor > 0
     assert theirs[1] == pytest.approx(2 * saturated, rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["inner_product", "cosine"])
+def test_dense_index_and_faiss(metric, rng):
+    faiss = pytest.importorskip("faiss")
+    X, Q = (rng.normal(size=(n, 24)).astype(np.float32) for n in (500, 40))
+    peer = faiss.IndexFlatIP(24)
+    theirs = [
+        a / np.linalg.norm(a, axis=1, keepdims=True) if metric == "cosine" else a for a in (X, Q)
+    ]
+    peer.add(theirs[0])
+    scores, ids = peer.search(theirs[1], 10)
+    for i, hits in enumerate(DenseIndex(metric=metric).fit(X).search(Q, 10)):
+        assert hits.ids.tolist() == ids[i].tolist()
+        np.testing.assert_allclose(hits.scores, scores[i], rtol=1e-5, atol=1e-5)  # float32
+
+
+@pytest.mark.slow  # they compile
+@pytest.mark.filterwarnings("ignore")
+def test_fusion_and_ranx(rng):
+    ranx = pytest.importorskip("ranx")
+    rankings = [rng.permutation(30)[:20] for _ in range(3)]
+    runs = [
+        ranx.Run({"q": {str(d): float(20 - place) for place, d in enumerate(ranking)}})
+        for ranking in rankings
+    ]
+    theirs = ranx.fuse(runs, method="rrf", params={"k": 60}).to_dict()["q"]
+    ours = reciprocal_rank_fusion(rankings)
+    assert {str(i) for i in ours.ids} == set(theirs)
+    for label, score in zip(ours.ids, ours.scores, strict=True):
+        assert score == pytest.approx(theirs[str(label)], rel=1e-12)

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from panlearn.claims.claim import Evidence, at_most, claim, equal, true
-from panlearn.retrieval import BM25
+from panlearn.retrieval import BM25, reciprocal_rank_fusion
+from panlearn.retrieval._labels import Hits
 from panlearn.text import TextRank, pagerank
 
 
@@ -71,3 +72,30 @@ def pagerank_is_a_stationary_law() -> Iterator[Evidence]:
         i, j = list(ranks).index(a), list(ranks).index(b)
         links[i, j] = links[j, i] = 1.0
     yield equal("TextRank and the graph of words", list(ranks.values()), pagerank(links), 1e-9)
+
+
+@claim("B293")
+def fusion_counts_places_alone() -> Iterator[Evidence]:
+    """Reciprocal rank fusion scores a document by the sum of 1 / (k + rank), k = 60: places 1 and 3
+    give 0.0322665. Scores of any scale fuse alike, for only places count, and a document that moves
+    up in one ranking does not fall in the fused one.
+    """
+    fused = reciprocal_rank_fusion([["a", "b", "c"], ["b", "c", "a"]])
+    score = dict(zip(fused.ids.tolist(), fused.scores.tolist(), strict=True))
+    yield equal("score of places 1 and 3", score["a"], 0.0322665, 5e-8)
+    yield equal("and exactly", score["a"], 1 / 61 + 1 / 63, 1e-17)
+    places, scores = np.arange(5), np.linspace(2, 1, 5)
+    plain = reciprocal_rank_fusion([Hits(places, scores), Hits(places[::-1], scores)])
+    scaled = reciprocal_rank_fusion([Hits(places, 1e6 * scores), Hits(places[::-1], scores)])
+    yield equal("scores after a change of scale", scaled.scores, plain.scores)
+    rng = np.random.default_rng(0)
+    falls = 0
+    for _ in range(200):
+        one, other = rng.permutation(8).tolist(), rng.permutation(8).tolist()
+        at = int(rng.integers(1, 8))
+        moved = one.copy()
+        moved[at - 1], moved[at] = moved[at], moved[at - 1]
+        before = reciprocal_rank_fusion([one, other]).ids.tolist().index(one[at])
+        after = reciprocal_rank_fusion([moved, other]).ids.tolist().index(one[at])
+        falls += after > before
+    yield equal("falls after a move up, of 200", falls, 0)

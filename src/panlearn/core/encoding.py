@@ -27,6 +27,7 @@ _SCIKIT_LEARN = {
         "compose": "ColumnTransformer TransformedTargetRegressor",
         "impute": "SimpleImputer MissingIndicator",
         "dummy": "DummyClassifier DummyRegressor",
+        "decomposition": "TruncatedSVD",
         "preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler OneHotEncoder "
         "OrdinalEncoder LabelEncoder LabelBinarizer PolynomialFeatures FunctionTransformer "
         "QuantileTransformer PowerTransformer Normalizer Binarizer KBinsDiscretizer",

@@ -26,7 +26,7 @@ class Hits(NamedTuple):
 
 def as_labels(ids: Any, n: int | None = None) -> np.ndarray:
     """Give different labels as an array: of int64 if they are integers, else of objects."""
-    items = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    items = [i.item() if isinstance(i, np.generic) else i for i in ids]
     if isinstance(ids, str | bytes) or (n is not None and len(items) != n):
         raise ValueError(f"ids must be one label a document, {n} in all; got {len(items)}")
     for item in items:
@@ -106,3 +106,10 @@ def split_hits(labels: np.ndarray, places: np.ndarray, scores: np.ndarray) -> li
     ids, values = labels[places[found]], scores[found]
     parts = zip(np.split(ids, ends), np.split(values, ends), strict=True)
     return [Hits(*part) for part in parts][: len(places)]
+
+
+def check_k(k: Any) -> int:
+    """How many documents are wanted."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k must be an int of at least 1; got {k!r}")
+    return int(k)

@@ -66,6 +66,18 @@ def _push(scores: np.ndarray, docs: np.ndarray, k: int, score: float, doc: int) 
 
 
 @njit(cache=True, nogil=True)
+def push_rows(products: np.ndarray, first: int, docs: np.ndarray, scores: np.ndarray) -> None:
+    """Put the scores of documents first, first + 1, ... into the heap of each row."""
+    k = docs.shape[1]
+    for q in range(len(products)):
+        least = scores[q, 0]
+        for j in range(products.shape[1]):
+            if products[q, j] > least:  # documents come in order: an equal score comes too late
+                _push(scores[q], docs[q], k, products[q, j], first + j)
+                least = scores[q, 0]
+
+
+@njit(cache=True, nogil=True)
 def search(
     indptr: np.ndarray,
     docs: np.ndarray,

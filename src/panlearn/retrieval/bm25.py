@@ -12,7 +12,7 @@ from scipy import sparse
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Fraction, NonNegative, check_parameters
-from panlearn.retrieval._labels import as_labels, as_mask, next_labels, split_hits
+from panlearn.retrieval._labels import as_labels, as_mask, check_k, next_labels, split_hits
 from panlearn.retrieval._postings import Postings
 from panlearn.retrieval._scored import Queries, ScoredPostings
 from panlearn.retrieval._variants import Name
@@ -194,12 +194,10 @@ class BM25(TextModel):
             ``ids`` and ``scores`` for the query, or for each of them, best first; documents of
             equal score in the order of their ids.
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be an int of at least 1; got {k!r}")
         self._require_fitted()
         single, labels = isinstance(queries, str), self.postings_.ids
         asked = self._queries([queries] if single else queries)
-        docs, scores = self._scored().search(asked, int(k), as_mask(allowed, labels))
+        docs, scores = self._scored().search(asked, check_k(k), as_mask(allowed, labels))
         hits = split_hits(labels, docs, scores)
         return hits[0] if single else hits
 

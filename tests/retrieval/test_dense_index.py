@@ -1,0 +1,88 @@
+"""Exact search among vectors: against sorting all scores."""
+
+import numpy as np
+import pytest
+
+import panlearn
+from panlearn.retrieval import DenseIndex
+from panlearn.retrieval import dense_index as module
+
+
+def sorted_all(scores, k):
+    """The first k of each row by sorting it, equal scores by place."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_the_first_k_are_the_first_of_all(metric, dtype, rng, monkeypatch):
+    monkeypatch.setattr(module, "QUERIES", 7)  # several blocks
+    monkeypatch.setattr(module, "VECTORS", 16)
+    X = rng.integers(-2, 3, size=(90, 4)).astype(dtype)  # small whole numbers: many ties
+    Q = rng.integers(-2, 3, size=(20, 4)).astype(dtype)
+    model = DenseIndex(metric=metric).fit(X)
+    scores = Q @ X.T
+    if metric == "cosine":
+        lengths = np.linalg.norm(Q, axis=1)[:, None] * np.linalg.norm(X, axis=1)
+        scores = scores / np.where(lengths > 0, lengths, 1)
+    np.testing.assert_allclose(model.transform(Q), scores, atol=1e-6)
+    for k in (1, 5, 200):
+        for i, hits in enumerate(model.search(Q, k)):
+            assert hits.scores.dtype == dtype
+            np.testing.assert_allclose(hits.scores, np.sort(scores[i])[::-1][:k], atol=1e-6)
+            if metric == "inner_product":  # whole numbers have no rounding
+                assert hits.ids.tolist() == sorted_all(scores, k)[i].tolist()
+
+
+def test_adding_replacing_and_removing_give_what_a_fit_gives(rng):
+    X = rng.normal(size=(6, 3))
+    model = DenseIndex().fit(X[:3], ids=["c", "a", "b"])
+    model.add(X[3:], ids=["b", "e", "d"]).remove(["a"])
+    again = DenseIndex().fit(X[[0, 3, 4, 5]], ids=["c", "b", "e", "d"])
+    np.testing.assert_array_equal(model.ids_, again.ids_)
+    np.testing.assert_array_equal(model.vectors_, again.vectors_)
+    assert model.ids_.tolist() == ["b", "c", "d", "e"]
+    assert DenseIndex().fit(X[:2]).add(X[2:]).ids_.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_ties_by_id_and_filters():
+    model = DenseIndex().fit([[1.0, 0]] * 4 + [[0, 1.0]], ids=[4, 1, 3, 2, 0])
+    assert model.search([[1.0, 0]], 3)[0].ids.tolist() == [1, 2, 3]
+    assert model.search([[1.0, 0]], 3, allowed=[0, 3])[0].ids.tolist() == [3, 0]
+    assert model.search([[1.0, 0]], 3, allowed=model.ids_ > 2)[0].ids.tolist() == [3, 4]
+    assert model.search([[1.0, 0]], 3, allowed=[])[0].ids.tolist() == []
+
+
+def test_lengths_do_not_overflow_and_zero_has_cosine_zero():
+    model = DenseIndex().fit([[1e300, 1e300], [1e-300, 0.0], [0.0, 0.0]])
+    scores = model.transform([[1e-200, 1e-200], [0.0, 0.0]])
+    np.testing.assert_allclose(scores, [[1, np.sqrt(0.5), 0], [0, 0, 0]], rtol=1e-12)
+
+
+def test_bad_calls_leave_the_index(rng):
+    X = rng.normal(size=(4, 2))
+    model = DenseIndex().fit(X)
+    before = model.vectors_
+    for call, error in (
+        (lambda: model.add(X, ids=[1]), ValueError),
+        (lambda: model.add(X[:, :1]), ValueError),
+        (lambda: model.remove([9]), KeyError),
+        (lambda: model.search(X, 0), ValueError),
+        (lambda: model.fit(np.full((2, 2), np.nan)), ValueError),
+    ):
+        with pytest.raises(error):
+            call()
+    assert model.vectors_ is before
+
+
+def test_an_index_without_vectors_and_a_saved_one(rng, tmp_path):
+    X = rng.normal(size=(5, 3)).astype(np.float32)
+    model = DenseIndex().fit(X, ids=[("a", i) for i in range(5)])
+    panlearn.save(model, tmp_path / "index")
+    loaded = panlearn.load(tmp_path / "index")
+    for one, other in zip(loaded.search(X, 2), model.search(X, 2), strict=True):
+        np.testing.assert_array_equal(one.scores, other.scores)
+        assert one.ids.tolist() == other.ids.tolist()
+    model.remove(list(model.ids_))
+    assert model.search(X)[0].ids.tolist() == []
+    assert model.add(X).ids_.tolist() == [0, 1, 2, 3, 4]
