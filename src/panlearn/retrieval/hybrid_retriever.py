@@ -102,6 +102,8 @@ class HybridRetriever(TextModel):
         HybridRetriever
             The retriever itself.
         """
+        if self.encoder is not None and not hasattr(self.encoder, "transform"):
+            raise ValueError(f"encoder must have a method transform; got {self.encoder!r}")
         documents, labels = _gather(X, ids)
         labels = np.arange(len(documents)) if labels is None else labels
         words = BM25() if self.lexical is None else clone(self.lexical)
@@ -212,6 +214,8 @@ def _gather(X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
         if ids is None and any(labels is not None for _, labels in blocks):
             ids = [label for _, labels in blocks for label in labels]
     elif is_dask(X):
+        if hasattr(X, "chunks") or hasattr(X, "columns"):
+            raise ValueError("documents come in a dask.bag, not in a Dask array or frame")
         documents, ids = as_list(X.compute()), ids.compute() if is_dask(ids) else ids
     else:
         documents = as_list(X)

@@ -1,0 +1,117 @@
+"""``panlearn index`` and ``panlearn search``: documents in, ranked passages out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panlearn.cli.app import as_code, as_json, console, progress_bar, write_json
+from panlearn.cli.errors import count
+
+if TYPE_CHECKING:
+    from panlearn.cli.passages import Passage
+
+AROUND = 2  # lines shown before and after the best one
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--output", required=True, type=click.Path(dir_okay=False), help="File to write.")
+@click.option("--lines", default=30, show_default=True, type=click.IntRange(1), help="A passage's.")
+@click.option(
+    "--overlap",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Lines in two passages.",
+)
+@as_json
+@as_code
+def index(
+    paths: tuple[str, ...], output: str, lines: int, overlap: int, as_json: bool, as_code: bool
+) -> None:
+    """Index the text of files and folders: prose, Markdown, HTML, code.
+
+    Run again, it reads only what has changed, and forgets what is gone.
+    """
+    if as_code:
+        call = f"update_index({list(paths)}, {output!r}, lines={lines}, overlap={overlap})"
+        click.echo(f"from panlearn.cli.passages import update_index\n\nprint({call})")
+        return
+    from panlearn.cli.passages import update_index
+
+    with progress_bar() as bar:
+        task = bar.add_task("reading", total=None)
+        update = update_index(
+            paths,
+            output,
+            lines=lines,
+            overlap=overlap,
+            watch=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if as_json:
+        write_json({"output": output, **asdict(update)})
+        return
+    for note in update.left_out:
+        click.echo(f"· left out {_shown(note)}", err=True)
+    news = [f"{len(getattr(update, kind))} {kind}" for kind in ("new", "changed", "gone")]
+    what = f"{count(update.passages, 'passage')} of {count(update.files, 'file')}"
+    click.echo(f"{what} ({', '.join(news)}): {output}")
+
+
+@click.command()
+@click.argument("index", type=click.Path(exists=True, dir_okay=False))
+@click.argument("query")
+@click.option("-k", default=5, show_default=True, type=click.IntRange(1), help="How many passages.")
+@click.option(
+    "--per-file", default=1, show_default=True, type=click.IntRange(1), help="At most of one file."
+)
+@as_json
+@as_code
+def search(index: str, query: str, k: int, per_file: int, as_json: bool, as_code: bool) -> None:
+    """Find the passages of an INDEX that answer a QUERY, best first."""
+    if as_code:
+        click.echo(
+            "from panlearn.cli.passages import find, open_index\n\n"
+            f"for passage in find(open_index({index!r}), {query!r}, k={k}, per_file={per_file}):\n"
+            "    print(passage.file, passage.line, passage.text)"
+        )
+        return
+    from panlearn.cli.passages import find, open_index
+
+    found = find(open_index(index), query, k, per_file)
+    if as_json:
+        write_json([asdict(passage) for passage in found])
+        return
+    if not found:
+        click.echo(f"nothing in {index} has a word of {query!r}", err=True)
+    out = console()
+    for passage in found:
+        out.print(_card(passage), soft_wrap=True)
+
+
+def _card(passage: Passage) -> Any:
+    """File and line, then the lines around the best one, its words marked."""
+    from rich.text import Text
+
+    card = Text(f"{_shown(passage.file)}:{passage.line}", style="bold cyan")
+    card.append(f"  {passage.score:.2f}\n", style="dim not bold")
+    start = 0
+    for number, line in enumerate(passage.text.split("\n"), start=passage.first):
+        if abs(number - passage.line) <= AROUND:
+            card.append(
+                f"{'>' if number == passage.line else ' '}{number:6d}  ", style="dim not bold"
+            )
+            row = Text(line, style="not bold default")
+            for first, last in passage.matches:
+                row.stylize("bold yellow", max(first - start, 0), max(last - start, 0))
+            card.append_text(row).append("\n")
+        start += len(line) + 1
+    return card
+
+
+def _shown(path: str) -> str:
+    """A path as it can be written: names that are no text have their odd bytes replaced."""
+    return path.encode(errors="replace").decode()
