@@ -66,7 +66,8 @@ def test_outputs_of_a_list_are_those_of_its_documents(document_class, library):
             if hasattr(alone, "toarray"):
                 alone, value = alone.toarray(), value.toarray()
             if np.asarray(alone[0]).dtype.kind == "f":
-                np.testing.assert_allclose(alone[0], value[0], rtol=1e-12, err_msg=name)
+                rtol = 1e-5 if hasattr(model, "weights_") else 1e-12  # networks: single precision
+                np.testing.assert_allclose(alone[0], value[0], rtol=rtol, err_msg=name)
             else:
                 np.testing.assert_array_equal(alone[0], value[0], err_msg=name)
 
@@ -148,6 +149,8 @@ def test_fit_changes_neither_data_nor_parameters(document_class, library):
 
 def test_the_order_of_the_documents_does_not_matter_to_a_sum(document_class, library):
     _streams(document_class)
+    if "in their order" in document_class.fit.__doc__:
+        pytest.skip("is no sum over documents")
     X, y = library.problem(document_class)
     model = _fit(document_class, library, X, y)
     turned = _fit(document_class, library, X[::-1], None if y is None else y[::-1])
@@ -218,8 +221,8 @@ def test_further_documents_give_the_fit_of_all(document_class, library, tmp_path
 def test_a_model_with_a_function_for_tokenizer_works_and_says_that_it_cannot_be_saved(
     document_class, library, tmp_path
 ):
-    if not hasattr(document_class(), "tokenizer"):
-        pytest.skip("has no tokenizer")
+    if not isinstance(getattr(document_class(), "tokenizer", None), WordTokenizer):
+        pytest.skip("does not cut texts into words")
     X, y = library.problem(document_class)
     cut = library.make(document_class, tokenizer=_cut)
     model = library.quietly(lambda: cut.fit(X, y))

@@ -4,4 +4,8 @@ from panlearn.core.extras import require
 
 require("torch")
 
-__all__: list[str] = []
+from panlearn.transformer import attention  # noqa: E402
+from panlearn.transformer._decoder import GPTConfig  # noqa: E402
+from panlearn.transformer.gpt import GPT  # noqa: E402
+
+__all__ = ["GPT", "GPTConfig", "attention"]

@@ -1,0 +1,89 @@
+"""Language modelling: windows of a stream of tokens, losses and log-probabilities of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from panlearn.transformer._decoder import Decoder
+
+
+def next_token_losses(module: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
+    """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector."""
+    (ids,) = batch
+    scores = module(ids[:, :-1])
+    return F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+
+
+class Windows:
+    """Batches of windows of one stream of tokens, for `neural.train`.
+
+    The stream is a ring that each epoch cuts at another place into pieces of the length of the
+    context, so that in an epoch every token is predicted once, but for a rest of less than one
+    window. A window holds one token more than the context: inputs and targets overlap.
+    """
+
+    def __init__(self, tokens: np.ndarray, context: int, batch_size: int) -> None:
+        self.tokens, self.context, self.batch_size = tokens, context, batch_size
+        self.n_windows = max(1, len(tokens) // context)
+
+    def __len__(self) -> int:
+        return -(-self.n_windows // self.batch_size)
+
+    def epoch(
+        self, epoch: int, rng: np.random.Generator, rank: int = 0, world: int = 1, start: int = 0
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the batches of an epoch from step `start` on, of each the share of this rank."""
+        first = rng.integers(len(self.tokens))
+        starts = first + self.context * rng.permutation(self.n_windows)
+        inside = np.arange(self.context + 1)
+        for step in range(start, len(self)):
+            batch = starts[step * self.batch_size : (step + 1) * self.batch_size]
+            share = np.array_split(batch, world)[rank]
+            places = (share[:, None] + inside) % len(self.tokens)
+            yield (torch.from_numpy(self.tokens[places].astype(np.int64)),)
+
+
+def held_out(tokens: np.ndarray, context: int) -> np.ndarray:
+    """Windows of a stream in its order, whose targets are all tokens but the first and a rest."""
+    context = min(context, len(tokens) - 1)
+    places = np.arange(0, len(tokens) - context, context)
+    return tokens[places[:, None] + np.arange(context + 1)].astype(np.int64)
+
+
+@torch.inference_mode()
+def log_probabilities(
+    decoder: Decoder, sequences: Sequence[np.ndarray], batch_size: int
+) -> list[np.ndarray]:
+    """Log p of every token but the first of each sequence, given those before it.
+
+    A sequence longer than the context is read in windows that overlap by half, so that a token is
+    given at least half a context.
+    """
+    context = decoder.config.context
+    stride = max(context // 2, 1)
+    pieces = []  # sequence, first target in it, tokens of the window, targets that count
+    for number, ids in enumerate(sequences):
+        low, done, n = 0, 0, len(ids) - 1
+        while done < n:
+            stop = min(low + context, n)
+            pieces.append((number, done, ids[low : stop + 1], stop - done))
+            low, done = low + stride, stop
+    found = [np.empty(max(len(ids) - 1, 0)) for ids in sequences]
+    order = sorted(range(len(pieces)), key=lambda i: len(pieces[i][2]))
+    for at in range(0, len(order), batch_size):
+        batch = [pieces[i] for i in order[at : at + batch_size]]
+        longest = max(len(ids) for _, _, ids, _ in batch)
+        table = np.zeros((len(batch), longest), dtype=np.int64)
+        for row, (_, _, ids, _) in enumerate(batch):
+            table[row, : len(ids)] = ids  # what follows is padding, which no token sees
+        rows = torch.from_numpy(table).to(decoder.tokens.weight.device)
+        losses = next_token_losses(decoder, (rows,)).view(len(batch), -1).cpu().numpy()
+        for row, (number, first, ids, counted) in enumerate(batch):
+            n = len(ids) - 1
+            found[number][first : first + counted] = -losses[row, n - counted : n]
+    return found

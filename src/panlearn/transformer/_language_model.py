@@ -1,0 +1,302 @@
+"""What a language model answers once it has weights: probabilities of texts, and more text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from panlearn.core.parameters import RandomState
+from panlearn.core.random import generator
+from panlearn.neural._estimator import DeepEstimator
+from panlearn.text import BPETokenizer
+from panlearn.text._documents import as_list
+from panlearn.transformer._decoder import Decoder, GPTConfig
+from panlearn.transformer._generation import Choice, Generation, lay_by_columns
+from panlearn.transformer._language import log_probabilities
+from panlearn.transformer._texts import Answer, row_generators
+
+
+class LanguageModel(DeepEstimator):
+    """An estimator whose module is a decoder; abstract.
+
+    A subclass sets ``config_``, ``n_tokens_``, ``tokenizer_``, ``start_token_`` and ``end_token_``
+    beside the weights.
+    """
+
+    config_: GPTConfig
+    n_tokens_: int
+    tokenizer_: BPETokenizer | None
+    start_token_: int | None
+    end_token_: int | None
+    batch_size: int
+    device: str
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def _decoder(self) -> Decoder:
+        module = self.module_
+        assert isinstance(module, Decoder)
+        return module
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Give the log-probability of each document, its end included.
+
+        Parameters
+        ----------
+        X : iterable of str, of lists of str, or of lists of token ids
+            Documents.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        return np.array([found.sum() for found in self._log_probabilities(X)])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Give the mean log-probability of a document.
+
+        Parameters
+        ----------
+        X : iterable of str, of lists of str, or of lists of token ids
+            Documents.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def perplexity(self, X: Any) -> float:
+        r"""Give :math:`\exp(-\frac1N \sum_t \log p(x_t \mid x_{<t}))` over all tokens of documents.
+
+        Parameters
+        ----------
+        X : iterable of str, of lists of str, or of lists of token ids
+            Documents; the end of each counts as a token.
+
+        Returns
+        -------
+        float
+            The vocabulary's size for a model that knows nothing, one for one that knows all.
+        """
+        return float(np.exp(-np.concatenate(self._log_probabilities(X)).mean()))
+
+    def _log_probabilities(self, X: Any) -> list[np.ndarray]:
+        self._require_fitted()
+        documents = self._ids(X, "document")
+        start = [] if self.start_token_ is None else [self.start_token_]
+        end = [] if self.end_token_ is None else [self.end_token_]
+        sequences = [np.array([*start, *ids, *end], dtype=np.int64) for ids in documents]
+        if short := [i for i, ids in enumerate(sequences) if len(ids) < 2]:
+            raise ValueError(f"document {short[0]} has no token to predict from another")
+        return log_probabilities(self._decoder, sequences, self.batch_size)
+
+    def generate(
+        self,
+        prompts: Any = "",
+        *,
+        max_tokens: int = 100,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        stop: str | tuple[str, ...] | list[str] = (),
+        random_state: RandomState = None,
+    ) -> Any:
+        r"""Go on with one prompt, or with several at once.
+
+        Parameters
+        ----------
+        prompts : str, list of token ids, or list of these, default=""
+            What to continue, of any lengths up to the context.
+        max_tokens : int, default=100
+            The most tokens to add. A text ends earlier at the token for the end of a document.
+        temperature : float, default=0.0
+            Zero takes the most probable token. Else one is drawn from
+            :math:`p_i \propto \exp(s_i / \text{temperature})`.
+        top_k : int, default=None
+            Draw from so many most probable tokens only.
+        top_p : float, default=1.0
+            Draw from the fewest tokens whose probability reaches this.
+        stop : str or list of str, default=()
+            A text ends before the first of these.
+        random_state : int, Generator, RandomState or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        str, list of token ids, or list of these
+            What was added, of the kind of the prompts.
+        """
+        if not isinstance(prompts, str | list | tuple | np.ndarray):
+            raise ValueError(f"prompts must be a str or a list; got a {type(prompts).__name__}")
+        single = isinstance(prompts, str) or (len(prompts) > 0 and not _holds_prompts(prompts))
+        choice = Choice(temperature, top_k, top_p)
+        answers = self._answers([prompts] if single else list(prompts), stop)
+        for _ in self._steps(answers, max_tokens, choice, random_state):
+            pass
+        made = [answer.value for answer in answers]
+        return made[0] if single else made
+
+    def stream(
+        self,
+        prompt: str = "",
+        *,
+        max_tokens: int = 100,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        stop: str | tuple[str, ...] | list[str] = (),
+        random_state: RandomState = None,
+    ) -> Iterator[str]:
+        """Go on with one prompt and give the text as it comes; its pieces join to `generate`'s.
+
+        Parameters
+        ----------
+        prompt : str, default=""
+            What to continue.
+        max_tokens : int, default=100
+            The most tokens to add.
+        temperature : float, default=0.0
+            As in `generate`, as are the next ones.
+        top_k : int, default=None
+            Draw from so many most probable tokens only.
+        top_p : float, default=1.0
+            Draw from the fewest tokens whose probability reaches this.
+        stop : str or list of str, default=()
+            The text ends before the first of these.
+        random_state : int, Generator, RandomState or None, default=None
+            Seeds the draws.
+
+        Yields
+        ------
+        str
+            Whole characters. What may be the beginning of a stop string is held back.
+        """
+        if not isinstance(prompt, str):
+            raise ValueError(f"prompt must be a str; got a {type(prompt).__name__}")
+        (answer,) = answers = self._answers([prompt], stop)
+        choice = Choice(temperature, top_k, top_p)
+        for _ in self._steps(answers, max_tokens, choice, random_state):
+            if piece := answer.fresh():
+                yield piece
+        if piece := answer.fresh(final=True):
+            yield piece
+
+    def _answers(self, prompts: list[Any], stop: Any) -> list[Answer]:
+        self._require_fitted()
+        if not prompts:
+            raise ValueError("there is no prompt; an empty text, '', is one")
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if not all(isinstance(s, str) and s for s in stops):
+            raise ValueError(f"stop must be non-empty strings; got {stops!r}")
+        if stops and self.tokenizer_ is None:
+            raise ValueError("there is no tokenizer, so no text to look for stop strings in")
+        context, answers = self.config_.context, []
+        for i, ids in enumerate(self._ids(prompts, "prompt")):
+            if self.start_token_ is not None and (
+                not len(ids) or (isinstance(prompts[i], str) and self._starts_texts)
+            ):
+                ids = np.concatenate([[self.start_token_], ids])
+            if not len(ids):
+                raise ValueError(f"prompt {i} is empty and there is no token to start from")
+            if len(ids) > context:
+                raise ValueError(
+                    f"prompt {i} has {len(ids)} tokens, the context has room for {context}; give "
+                    "the end of it"
+                )
+            decode = None if self.tokenizer_ is None else self.tokenizer_.decode
+            answers.append(Answer(ids, decode, stops, text=isinstance(prompts[i], str)))
+        return answers
+
+    @property
+    def _starts_texts(self) -> bool:
+        """Whether a text begins with a token of its own, as in Llama; GPT-2 has none."""
+        return self.start_token_ != self.end_token_
+
+    def _steps(
+        self, answers: list[Answer], max_tokens: int, choice: Choice, random_state: RandomState
+    ) -> Iterator[None]:
+        """Add a token to every answer that has not ended, again and again."""
+        if max_tokens < 0:
+            raise ValueError(f"max_tokens must be zero or more; got {max_tokens}")
+        if not max_tokens:
+            return
+        prompts = [answer.prompt for answer in answers]
+        decoder = self._decoder
+        if self.device == "cpu":
+            lay_by_columns(decoder)
+            self.weights_.update((k, v.numpy()) for k, v in decoder.state_dict().items())
+        generation = Generation(
+            decoder,
+            prompts,
+            max_tokens=max_tokens,
+            choice=choice,
+            generators=row_generators(prompts, generator(random_state)),
+        )
+        for _ in range(max_tokens):
+            for answer, token in zip(answers, generation.step().tolist(), strict=True):
+                if not answer.ended:
+                    answer.add(token, self.end_token_)
+            yield
+            if all(answer.ended for answer in answers):
+                return
+
+    def attention_maps(self, text: str) -> np.ndarray:
+        """Say which tokens of a text look at which.
+
+        Parameters
+        ----------
+        text : str
+            Up to as many tokens as the context has.
+
+        Returns
+        -------
+        ndarray of shape (n_layers, n_heads, n, n)
+            Rows look at columns and sum to one; n is the number of tokens.
+        """
+        self._require_fitted()
+        (ids,) = self._ids([text], "text")
+        if not 0 < len(ids) <= self.config_.context:
+            raise ValueError(f"text has {len(ids)} tokens; allowed are 1 to {self.config_.context}")
+        rows = torch.from_numpy(ids)[None].to(self.device)
+        with torch.inference_mode():
+            return self._decoder.attention_maps(rows)[:, 0].cpu().numpy()
+
+    def _ids(self, X: Any, what: str) -> list[np.ndarray]:
+        """Token ids of texts, or ids as they are, after a look at their range."""
+        found = []
+        for i, item in enumerate(as_list(X)):
+            ids = None if isinstance(item, str) else np.asarray(item)
+            if ids is None or all(isinstance(token, str) for token in item):
+                if self.tokenizer_ is None:
+                    raise ValueError(
+                        f"{what} {i} is a text and this model has no tokenizer; give token ids"
+                    )
+                found.append(self.tokenizer_.transform([item])[0].astype(np.int64))
+                continue
+            if ids.dtype.kind not in "iu":
+                raise ValueError(
+                    f"{what} {i} is {item!r:.60}; it must be a str, or a list of token ids"
+                )
+            if not (ids.min() >= 0 and ids.max() < self.n_tokens_):
+                wrong = ids[(ids < 0) | (ids >= self.n_tokens_)][0]
+                raise ValueError(
+                    f"{what} {i} holds the token {wrong}; the vocabulary has 0 to "
+                    f"{self.n_tokens_ - 1}"
+                )
+            found.append(ids.astype(np.int64))
+        return found
+
+
+def _holds_prompts(prompts: Any) -> bool:
+    return not all(isinstance(p, int | np.integer) for p in prompts)

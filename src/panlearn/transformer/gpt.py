@@ -1,0 +1,262 @@
+"""A language model: a decoder, a tokenizer, and the ways to train, question and continue it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from sklearn.base import clone
+
+from panlearn.core.estimator import fitting
+from panlearn.core.parameters import Bounds, Fraction, NonNegative, Positive, RandomState
+from panlearn.core.random import generator
+from panlearn.text import BPETokenizer
+from panlearn.transformer import _checkpoint
+from panlearn.transformer._decoder import Decoder, GPTConfig
+from panlearn.transformer._language import Windows, held_out, next_token_losses
+from panlearn.transformer._language_model import LanguageModel
+from panlearn.transformer._texts import END, encode_corpus
+
+
+@dataclass(eq=False, repr=False)
+class GPT(LanguageModel):
+    r"""A decoder that predicts the next token, trained on documents or read from a file.
+
+    .. math::
+        p(x_1, \dots, x_T) = \prod_{t=1}^{T} p_\theta(x_t \mid x_1, \dots, x_{t-1}), \qquad
+        \min_\theta \; -\frac1N \sum_{\text{documents}} \sum_t
+        \log p_\theta(x_t \mid x_{t-C}, \dots, x_{t-1})
+
+    Parameters
+    ----------
+    config : GPTConfig, default=None
+        The shape of the decoder; that of GPT-2 with two layers of width 32 if None.
+    tokenizer : BPETokenizer, default=None
+        One that is fitted is used as it is; else a copy of it is fitted to the documents. None
+        takes bytes as tokens. The first special token stands between documents.
+    batch_size : int, default=16
+        Windows, each as long as the context, a step.
+    max_epochs : int, default=10
+        The most times that the documents are read.
+    max_steps : int, default=None
+        The most steps.
+    optimizer : str or callable, default="adamw"
+        As in `neural.train`, as are the next ones.
+    learning_rate : float, default=0.001
+        The highest step.
+    schedule : str or callable, default="warmup_cosine"
+        How the step changes.
+    weight_decay : float, default=0.1
+        Of matrices; biases and norms are left out.
+    clip_norm : float, default=1.0
+        The largest norm of a gradient.
+    accumulate : int, default=1
+        Parts that a batch is computed in, to save memory.
+    ema_decay : float, default=None
+        Decay of an average of the weights.
+    precision : str, default="float32"
+        Or "bfloat16", where the device has it.
+    validation_fraction : float, default=0.0
+        The last part of the text, which is kept out and measured after each epoch.
+    patience : int, default=None
+        Epochs without a lower validation loss before training stops, with the best weights.
+    device : str, default="cpu"
+        Where the decoder computes.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds weights, windows and dropout.
+    verbose : bool, default=False
+        Whether to report progress.
+
+    Attributes
+    ----------
+    weights_ : dict of {str: ndarray}
+        What was learned.
+    tokenizer_ : BPETokenizer or None
+        Text to tokens and back; None if a folder had no tokenizer.
+    config_ : GPTConfig
+        The shape of the decoder.
+    n_tokens_ : int
+        Size of the vocabulary.
+    start_token_, end_token_ : int or None
+        Stand before and after a document.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether training ended by itself.
+    history_ : dict of {str: list}
+        Losses of each epoch, and the rest that `neural.train` notes.
+
+    Notes
+    -----
+    Documents follow each other in one stream, and training looks at windows of it: the start of a
+    window may be the middle of a document. A step costs :math:`O(B C (P + L C d))`, P parameters.
+
+    Generation keeps keys and values of every layer, so that a token costs :math:`O(P + L C d)`.
+    Prompts of different lengths share a batch, and each row has a random stream of its own, made of
+    the seed, its prompt and how often the prompt came before: a row's text does not depend on the
+    others. A text longer than the context goes on from its last half.
+
+    References
+    ----------
+    Radford, A. et al. (2019). Language models are unsupervised multitask learners. OpenAI.
+
+    Touvron, H. et al. (2023). LLaMA: open and efficient foundation language models.
+    https://arxiv.org/abs/2302.13971
+
+    Holtzman, A. et al. (2020). The curious case of neural text degeneration. ICLR.
+    https://arxiv.org/abs/1904.09751
+
+    Examples
+    --------
+    >>> from panlearn.transformer import GPT, GPTConfig
+    >>> model = GPT(GPTConfig(2, 32, 2, 16), learning_rate=1e-2, max_epochs=99, random_state=0)
+    >>> model.fit(["ab" * 50]).generate("a", max_tokens=5)
+    'babab'
+    >>> bool(model.perplexity(["abab"]) < 20)
+    True
+    """
+
+    config: GPTConfig | None = None
+    tokenizer: BPETokenizer | None = None
+    _: KW_ONLY
+    batch_size: Positive[int] = 16
+    max_epochs: Positive[int] | None = 10
+    max_steps: Positive[int] | None = None
+    optimizer: str | Callable[..., Any] = "adamw"
+    learning_rate: Positive[float] = 1e-3
+    schedule: str | Callable[..., Any] = "warmup_cosine"
+    weight_decay: NonNegative[float] = 0.1
+    clip_norm: Positive[float] | None = 1.0
+    accumulate: Positive[int] = 1
+    ema_decay: Fraction[float] | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+    validation_fraction: Annotated[float, Bounds(0, 1, closed_low=True)] = 0.0
+    patience: Positive[int] | None = None
+    device: str = "cpu"
+    random_state: RandomState = None
+    verbose: bool = False
+
+    @fitting
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, Batches or Dask bag
+            Documents, which are strung together in their order. Tokens are kept in memory.
+        y : object, default=None
+            Ignored.
+        checkpoint : path, default=None
+            A folder to keep the state of the run in.
+        checkpoint_every : int, default=None
+            Steps between checkpoints; an epoch if None.
+        resume : bool, default=False
+            Whether to go on from the checkpoint, if there is one.
+
+        Returns
+        -------
+        GPT
+            The model itself.
+        """
+        self.tokenizer_, tokens = encode_corpus(self, X, self._fit_tokenizer)
+        self.n_tokens_, self.config_ = self.tokenizer_.n_tokens, self.config or GPTConfig()
+        self.start_token_ = self.end_token_ = next(iter(self.tokenizer_.special_tokens_.values()))
+        cut = len(tokens) - int(self.validation_fraction * len(tokens))
+        context, validation = self.config_.context, None
+        if self.validation_fraction:
+            if min(cut, len(tokens) - cut) < 2:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} of {len(tokens)} tokens "
+                    "leaves too few to learn from or to measure on"
+                )
+            validation = (held_out(tokens[cut:], context),)
+        windows = Windows(tokens[:cut], context, self.batch_size)
+        rng = generator(self.random_state)
+        module = self._initial(rng)
+        self._learn(
+            module,
+            next_token_losses,
+            windows,
+            rng,
+            validation=validation,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+        )
+        return self
+
+    def _fit_tokenizer(self, X: Any) -> BPETokenizer:
+        if self.tokenizer is None:
+            return BPETokenizer(257, special_tokens=(END,)).fit(X)
+        if self.tokenizer.__sklearn_is_fitted__():
+            if not self.tokenizer.special_tokens_:
+                raise ValueError(
+                    f"tokenizer has no special token to put between documents, such as {END!r}"
+                )
+            return self.tokenizer
+        made = clone(self.tokenizer)
+        if not made.special_tokens:
+            made.set_params(special_tokens=(END,))
+        return made.fit(X)
+
+    def _build(self) -> Decoder:
+        return Decoder(self.config_, self.n_tokens_)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> Self:
+        """Read a GPT-2 or Llama from a folder of Hugging Face: safetensors, never pickle.
+
+        Parameters
+        ----------
+        folder : path
+            Holds ``config.json``, ``model.safetensors`` or its shards with their index, and if
+            texts are to be used ``tokenizer.json``.
+        device : str, default="cpu"
+            Where the decoder computes.
+
+        Returns
+        -------
+        GPT
+            As if it were fitted.
+        """
+        config, weights, facts = _checkpoint.read(folder)
+        model = cls(config, device=device)
+        model.config_, model.weights_ = config, weights
+        model.n_tokens_ = len(weights["tokens.weight"])
+        file = Path(folder) / "tokenizer.json"
+        model.tokenizer_ = BPETokenizer.from_huggingface(file) if file.is_file() else None
+        model.start_token_, model.end_token_ = (
+            token if isinstance(token, int) and 0 <= token < model.n_tokens_ else None
+            for token in (_first(facts.get(name)) for name in ("bos_token_id", "eos_token_id"))
+        )
+        return model
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write a folder that the transformers package and `from_pretrained` read.
+
+        Parameters
+        ----------
+        folder : path
+            Is made if need be.
+        """
+        self._require_fitted()
+        ends = {"bos_token_id": self.start_token_, "eos_token_id": self.end_token_}
+        _checkpoint.write(folder, self.config_, self.weights_, **ends)
+        if self.tokenizer_ is not None:
+            self.tokenizer_.to_huggingface(Path(folder) / "tokenizer.json")
+
+
+def _first(token: Any) -> Any:
+    """Some files list several tokens that end a text."""
+    return token[0] if isinstance(token, list) and token else token

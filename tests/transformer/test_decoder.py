@@ -1,0 +1,184 @@
+import numpy as np
+import pytest
+import torch
+
+from panlearn.transformer import GPTConfig
+from panlearn.transformer._decoder import Decoder, n_parameters, shapes
+from panlearn.transformer._generation import Cache, Choice, Generation, lay_by_columns
+
+VARIANTS = {
+    "gpt2": {},
+    "sinusoidal": {"positions": "sinusoidal", "activation": "relu", "bias": False},
+    "llama": {"positions": "rotary", "norm": "rms", "activation": "swiglu", "tied": False},
+    "grouped": {"positions": "rotary", "n_key_heads": 2, "head_width": 6},
+    "one key head": {"n_key_heads": 1, "norm": "rms"},
+}
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS)
+def config(request):
+    return GPTConfig(2, 16, 4, 12, **request.param)
+
+
+def make(config, n_tokens=11, scale=10):
+    """A decoder whose weights are large enough to matter."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        decoder = Decoder(config, n_tokens).eval()
+    for parameter in decoder.parameters():
+        parameter.data *= scale if parameter.dim() > 1 else 1
+    return decoder.requires_grad_(False)
+
+
+def prompts_of(*lengths, n_tokens=11, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(n_tokens, size=n) for n in lengths]
+
+
+GREEDY = Choice()
+
+
+def generate(decoder, prompts, n, choice=GREEDY):
+    generators = [np.random.default_rng(len(p)) for p in prompts]
+    run = Generation(decoder, prompts, max_tokens=n, choice=choice, generators=generators)
+    return np.stack([run.step().numpy() for _ in range(n)], axis=1)
+
+
+def test_shapes_are_those_of_the_module(config):
+    decoder = make(config)
+    assert {k: tuple(v.shape) for k, v in decoder.state_dict().items()} == shapes(config, 11)
+    assert n_parameters(config, 11) == sum(p.numel() for p in decoder.parameters())
+
+
+def test_no_score_depends_on_later_tokens(config):
+    decoder = make(config)
+    ids = torch.from_numpy(np.stack(prompts_of(10, 10)))
+    changed = ids.clone()
+    changed[:, 6:] = (changed[:, 6:] + 1) % 11
+    assert torch.equal(decoder(ids)[:, :6], decoder(changed)[:, :6])
+    assert not torch.allclose(decoder(ids)[:, 6:], decoder(changed)[:, 6:])
+
+
+def test_dropout_needs_training(config):
+    decoder = Decoder(GPTConfig(1, 8, 2, 8, dropout=0.5), 5)
+    ids = torch.zeros(1, 8, dtype=torch.long)
+    assert not torch.equal(decoder(ids), decoder(ids))
+    assert torch.equal(decoder.eval()(ids), decoder(ids))
+
+
+@pytest.mark.parametrize("pieces", [(1,) * 10, (4, 1, 5), (10,)])
+def test_cached_scores_are_those_of_one_pass(config, pieces):
+    decoder = make(config)
+    ids = torch.from_numpy(np.stack(prompts_of(10, 10)))
+    cache, at = Cache(decoder, [0, 0], 10), 0
+    head = decoder.tokens.weight if decoder.head is None else decoder.head.weight
+    whole = decoder(ids)
+    scale = whole.abs().max().item()
+    for size in pieces:
+        found = decoder.last(ids[:, at : at + size], cache) @ head.T
+        at += size
+        # rounding of sums in another order
+        torch.testing.assert_close(found, whole[:, at - 1], rtol=0, atol=1e-5 * scale)
+
+
+def test_padded_rows_are_those_read_alone(config):
+    decoder = make(config)
+    prompts = prompts_of(3, 9, 1, 10)
+    table = torch.zeros(4, 10, dtype=torch.long)
+    for row, prompt in enumerate(prompts):
+        table[row, 10 - len(prompt) :] = torch.from_numpy(prompt)
+    cache = Cache(decoder, [10 - len(p) for p in prompts], 12)
+    together = decoder.last(table, cache)
+    further = decoder.last(torch.full((4, 1), 5), cache)
+    for row, prompt in enumerate(prompts):
+        alone = Cache(decoder, [0], 12)
+        ids = torch.from_numpy(prompt)[None]
+        torch.testing.assert_close(together[row], decoder.last(ids, alone)[0], rtol=0, atol=1e-5)
+        step = decoder.last(torch.tensor([[5]]), alone)[0]
+        torch.testing.assert_close(further[row], step, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("choice", [Choice(), Choice(1.0, top_k=8, top_p=0.95)])
+def test_a_row_does_not_depend_on_the_batch(config, choice):
+    decoder, prompts = make(config), prompts_of(3, 9, 1, 12)
+    # four times the context: rows fill it at different steps, and all columns move
+    together = generate(decoder, prompts, 48, choice)
+    alone = [generate(decoder, [prompt], 48, choice)[0] for prompt in prompts]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_greedy_generation_is_that_without_a_cache(config):
+    decoder, (prompt,) = make(config), prompts_of(3)
+    found = generate(decoder, [prompt], 40)[0]
+    ids, start = list(prompt), 0
+    for token in found:
+        if len(ids) - start > 12:
+            start = len(ids) - 1 - 6  # the last half of a full context, and the newest token
+        scores = decoder(torch.tensor([ids[start:]]))[0, -1]
+        assert token == int(scores.argmax())
+        ids.append(int(token))
+
+
+def test_columns_hold_the_same_numbers(config):
+    decoder, ids = make(config), torch.from_numpy(prompts_of(8)[0])[None]
+    before = decoder(ids)
+    lay_by_columns(decoder)
+    torch.testing.assert_close(decoder(ids), before, rtol=0, atol=1e-5 * before.abs().max().item())
+
+
+def test_a_context_of_one_token():
+    decoder = make(GPTConfig(1, 8, 2, 1))
+    assert generate(decoder, prompts_of(1), 5).shape == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("choice", "kept"),
+    [
+        (Choice(1.0), [0.5, 0.3, 0.15, 0.05]),
+        (Choice(1.0, top_k=2), [0.625, 0.375, 0, 0]),
+        (Choice(1.0, top_p=0.79), [0.625, 0.375, 0, 0]),
+        (Choice(1.0, top_p=0.81), [0.5 / 0.95, 0.3 / 0.95, 0.15 / 0.95, 0]),
+        (Choice(1.0, top_k=3, top_p=0.6), [0.625, 0.375, 0, 0]),
+        (Choice(1.0, top_p=1e-9), [1, 0, 0, 0]),
+        (Choice(0.5), np.array([0.25, 0.09, 0.0225, 0.0025]) / 0.365),
+    ],
+)
+def test_the_law_that_tokens_are_drawn_from(choice, kept):
+    scores = torch.tensor([[0.5, 0.3, 0.15, 0.05]], dtype=torch.float64).log()
+    np.testing.assert_allclose(choice.probabilities(scores)[0], kept, atol=1e-12)
+
+
+def test_draws_invert_the_distribution():
+    scores = torch.tensor([0.5, 0.25, 0.0, 0.25], dtype=torch.float64).log().expand(5, -1)
+    uniform = np.array([0.0, 0.49, 0.5, 0.75, 0.999999])
+    assert Choice(1.0)(scores, lambda: uniform).tolist() == [0, 0, 1, 3, 3]
+    assert Choice()(scores, lambda: uniform).tolist() == [0] * 5
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"temperature": float("nan")}]
+)
+def test_a_wrong_choice_is_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Choice(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"width": 30, "n_heads": 4}, "multiple"),
+        ({"n_heads": 4, "n_key_heads": 3}, "n_key_heads"),
+        ({"positions": "rotary", "width": 6, "n_heads": 2}, "even"),
+        ({"positions": "alibi"}, "positions"),
+        ({"n_layers": 0}, "n_layers"),
+        ({"dropout": 1.0}, "dropout"),
+    ],
+)
+def test_a_wrong_config_is_named(wrong, named):
+    with pytest.raises(ValueError, match=named):
+        GPTConfig(**wrong)
+
+
+def test_configs_of_the_families():
+    assert n_parameters(GPTConfig.gpt2(), 50257) == 124_439_808
+    assert n_parameters(GPTConfig.llama(), 32000) == 6_738_415_616

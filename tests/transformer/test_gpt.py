@@ -1,0 +1,180 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import panlearn
+from panlearn.text import BPETokenizer
+from panlearn.transformer import GPT, GPTConfig
+
+TEXTS = ["the ship on the sea", "the wind and the sail", "über die Küste", "sea wind"]
+LONG = "the ship on the sea, the wind in the sail; " * 5
+
+
+@pytest.fixture(scope="module")
+def model():
+    config = GPTConfig(2, 32, 4, 16, positions="rotary", n_key_heads=2)
+    return GPT(config, learning_rate=1e-2, max_epochs=30, random_state=0).fit([LONG, *TEXTS])
+
+
+def test_it_learns_a_cycle():
+    model = GPT(GPTConfig(1, 32, 2, 8), learning_rate=1e-2, max_epochs=80, random_state=0)
+    model.fit(["abc" * 40])
+    assert model.generate("abca", max_tokens=6) == "bcabca"
+    assert model.perplexity(["abc" * 40]) < 1.5
+    assert model.history_["loss"][-1] < 0.2
+
+
+def test_scores_are_sums_of_log_probabilities(model):
+    text = "the sail"
+    ids = [model.end_token_, *model.tokenizer_.encode(text), model.end_token_]
+    with torch.inference_mode():
+        laws = model.module_(torch.tensor([ids[:-1]]))[0].log_softmax(dim=1)
+    expected = sum(float(laws[t, token]) for t, token in enumerate(ids[1:]))
+    # single precision
+    assert model.score_samples([text])[0] == pytest.approx(expected, rel=1e-5)
+    found = model.score_samples([text, "sea"])
+    assert model.score([text, "sea"]) == pytest.approx(found.mean())
+    n = len(text) + len("sea") + 2
+    assert model.perplexity([text, "sea"]) == pytest.approx(math.exp(-found.sum() / n))
+
+
+def test_a_document_longer_than_the_context_is_read_in_halves(model):
+    text = "the sea and the wind on the ship in the sail of the sea"
+    ids = [model.end_token_, *model.tokenizer_.encode(text), model.end_token_]
+    expected, context = 0.0, 16
+    for t in range(1, len(ids)):
+        # the first window is whole; later ones begin at multiples of half a context
+        low = 0 if t <= context else (t - 1 - context) // 8 * 8 + 8
+        with torch.inference_mode():
+            law = model.module_(torch.tensor([ids[low:t]]))[0, -1].log_softmax(dim=0)
+        expected += float(law[ids[t]])
+    assert model.score_samples([text])[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary():
+    model = GPT(GPTConfig(1, 8, 2, 8), max_epochs=1, random_state=0).fit(TEXTS)
+    model.weights_ = {k: np.zeros_like(v) for k, v in model.weights_.items()}
+    assert model.perplexity(TEXTS) == pytest.approx(257, rel=1e-6)
+
+
+def test_rows_do_not_depend_on_the_batch(model):
+    prompts = ["the ", "", "sea", "the wind an", "the "]
+    settings = {"max_tokens": 40, "temperature": 1.5, "top_k": 30, "random_state": 5}
+    together = model.generate(prompts, **settings)
+    assert [model.generate(p, **settings) for p in prompts[:4]] == together[:4]
+    assert model.generate(prompts[::-1], **settings)[1:4] == together[::-1][1:4]
+    assert together[0] != together[4], "a prompt that comes again is drawn anew"
+    other = model.generate(prompts, **{**settings, "random_state": 6})
+    assert other != together
+
+
+def test_no_global_generator_is_used(model):
+    state = torch.random.get_rng_state()
+    model.generate("the ", temperature=1.0, random_state=0, max_tokens=3)
+    GPT(GPTConfig(1, 8, 2, 8, dropout=0.5), max_epochs=1, random_state=0).fit(TEXTS)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_stream_joins_to_the_text(model):
+    for settings in (
+        {"temperature": 0.0},
+        {"temperature": 2.0, "random_state": 1},
+        {"temperature": 0.7, "random_state": 2, "stop": ["e ", "wind"]},
+    ):
+        pieces = list(model.stream("the ", max_tokens=60, **settings))
+        assert "".join(pieces) == model.generate("the ", max_tokens=60, **settings)
+        assert all(pieces)
+
+
+def test_text_ends_before_a_stop_string_or_at_the_end(model):
+    whole = model.generate("the ", max_tokens=30)
+    stop = whole[2:4]
+    assert model.generate("the ", max_tokens=30, stop=stop) == whole[: whole.index(stop)]
+    assert stop not in model.generate("the ", max_tokens=30, stop=[stop, "zzz"])
+    quiet = clone(model)
+    for name, value in vars(model).items():
+        setattr(quiet, name, value)
+    quiet.end_token_ = model.tokenizer_.encode(whole[3])[0]
+    assert quiet.generate("the ", max_tokens=30) == whole[: whole.index(whole[3])]
+
+
+def test_the_same_seed_gives_the_same_bits():
+    one, other = (
+        GPT(GPTConfig(1, 16, 2, 8, dropout=0.1), max_epochs=2, random_state=3).fit(TEXTS)
+        for _ in range(2)
+    )
+    for name, value in one.weights_.items():
+        np.testing.assert_array_equal(other.weights_[name], value)
+
+
+def test_a_run_goes_on_from_its_checkpoint(tmp_path):
+    def make(**settings):
+        return GPT(GPTConfig(1, 16, 2, 8), schedule="constant", random_state=3, **settings)
+
+    whole = make(max_epochs=4).fit(TEXTS)
+    make(max_epochs=2).fit(TEXTS, checkpoint=tmp_path / "run")
+    resumed = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
+    for name, value in whole.weights_.items():
+        np.testing.assert_array_equal(resumed.weights_[name], value)
+
+
+def test_tokenizers(tmp_path):
+    config = GPTConfig(1, 16, 2, 8)
+    fresh = BPETokenizer(270)
+    model = GPT(config, fresh, max_epochs=1, random_state=0).fit(TEXTS)
+    assert model.n_tokens_ == 270
+    assert list(model.tokenizer_.special_tokens_) == ["<|endoftext|>"]
+    assert not fresh.__sklearn_is_fitted__()
+    ready = BPETokenizer(265, special_tokens=("<end>",)).fit(TEXTS)
+    assert GPT(config, ready, max_epochs=1, random_state=0).fit(TEXTS[:1]).tokenizer_ is ready
+    panlearn.save(model, tmp_path / "model")
+    loaded = panlearn.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.score_samples(TEXTS), model.score_samples(TEXTS))
+    with pytest.raises(ValueError, match="special token"):
+        GPT(config, BPETokenizer(260).fit(TEXTS)).fit(TEXTS)
+
+
+def test_validation_and_patience():
+    model = GPT(GPTConfig(1, 16, 2, 8), validation_fraction=0.3, patience=2, random_state=0)
+    model.set_params(learning_rate=0.05, schedule="constant", max_epochs=60).fit(TEXTS)
+    losses = model.history_["validation_loss"]
+    assert len(losses) == model.n_iter_ < 60
+    assert min(losses) < losses[-1]
+    with pytest.raises(ValueError, match="validation_fraction"):
+        model.set_params(validation_fraction=0.01).fit(["ab"])
+
+
+def test_attention_maps_are_causal_laws(model):
+    maps = model.attention_maps("the sea")
+    assert maps.shape == (2, 4, 7, 7)
+    np.testing.assert_allclose(maps.sum(axis=-1), 1, rtol=1e-5)
+    assert not np.triu(maps, 1).any()
+    with pytest.raises(ValueError, match="1 to 16"):
+        model.attention_maps("x" * 17)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda m: m.generate("x" * 17), "17 tokens, the context has room for 16"),
+        (lambda m: m.generate([257]), "token 257; the vocabulary has 0 to 256"),
+        (lambda m: m.generate([[1], [-1]]), "prompt 1 holds the token -1"),
+        (lambda m: m.perplexity([[300]]), "document 0 holds the token 300"),
+        (lambda m: m.generate([]), "no prompt"),
+        (lambda m: m.generate(3), "str or a list"),
+        (lambda m: m.generate([None]), "None"),
+        (lambda m: m.generate("a", max_tokens=-1), "max_tokens"),
+        (lambda m: m.generate("a", temperature=-1.0), "temperature"),
+        (lambda m: m.generate("a", stop=""), "stop"),
+        (lambda m: m.generate([[1.5]]), "token ids"),
+        (lambda m: next(m.stream(["a"])), "must be a str"),
+        (lambda m: m.fit(["", ""]), "empty"),
+    ],
+)
+def test_what_cannot_be_done_is_said(model, call, says):
+    with pytest.raises(ValueError, match=says):
+        call(model)
+    assert model.generate("the ", max_tokens=2)
