@@ -116,6 +116,10 @@ class Library:
         rng = np.random.default_rng(seed)
         if learns_from_documents(cls):
             texts, y = documents_of(n // 3, seed)
+            if get_tags(cls()).target_tags.multi_output:  # a tag for each word
+                y = np.empty(len(texts), dtype=object)
+                y[:] = [["long" if len(w) > 3 else "short" for w in t.split()] for t in texts]
+                return texts, y
             return texts, y if is_classifier(cls()) else None
         X = rng.normal(size=(n, d))
         if not learns_from_rows(cls):

@@ -61,6 +61,8 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         rows = np.abs(np.round(X)) if wants.positive_only else X
         if wants.string and not wants.two_d_array:  # learns from documents
             rows, y = 5 * texts, 5 * [0, 1, 0, 1] if is_classifier(cls()) else None
+            if get_tags(cls()).target_tags.multi_output:  # a tag for each word
+                y = [[word[0] for word in text.split()] for text in rows]
         elif not wants.two_d_array:  # learns from sequences
             parts, y = np.split(X, [n // 3, n // 2]), None
             rows = [np.round(p[:, 0]) if wants.categorical else p for p in parts]

@@ -31,6 +31,7 @@ from panlearn.text._documents import tokenize
 from panlearn.text._grams import TermCounts, Terms
 from panlearn.text._ngrams import NGramCounts
 from panlearn.text._piece_counts import PieceCounts, Texts
+from panlearn.text._tag_counts import TagCounts
 from panlearn.text._word_counts import WordCounts
 
 D = 3
@@ -61,6 +62,11 @@ def _texts(rows):
     return tokenize([list(words) for words in np.array(list("abcdefg"))[_categories(rows)]])
 
 
+def _tags(rows):
+    """A tag for each of the words."""
+    return [list(tags) for tags in np.array(list("NVADP"))[_categories(rows[:, ::-1]) % 5]]
+
+
 # How to summarise rows of D columns, by name: (rows, weight) -> statistic.
 OF = {
     "Counts": lambda rows, weight: Counts.of(_codes(rows), weight, n_codes=4),
@@ -83,6 +89,7 @@ OF = {
     ),
     "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
     "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
+    "TagCounts": lambda rows, weight: TagCounts.of(_texts(rows), _tags(rows), weight),
     "NGramCounts": lambda rows, weight: NGramCounts.of(_texts(rows), weight, order=2),
     "TermCounts": lambda rows, weight: TermCounts.of(Terms.of(_texts(rows), 1, 2), weight),
     "PieceCounts": lambda rows, weight: PieceCounts.of(Texts.of(_texts(rows).documents()), weight),
@@ -107,6 +114,7 @@ ZERO = {
     "CategoryCounts": lambda: CategoryCounts.of(np.zeros((0, D)), np.zeros(0)),
     "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
     "WordCounts": WordCounts.zero,
+    "TagCounts": TagCounts.zero,
     "NGramCounts": lambda: NGramCounts.zero(2),
     "TermCounts": lambda: TermCounts.of(Terms.of(_texts(np.zeros((0, D))), 1, 2)),
     "PieceCounts": PieceCounts.zero,
@@ -186,6 +194,15 @@ def _numbers(statistic):
     if isinstance(statistic, CooccurrenceCounts):
         count, forward = statistic.among(np.array(list("abcdefg"), dtype=object))
         return {"count": count, "forward": forward.toarray(), "weight": statistic.weight}
+    if isinstance(statistic, TagCounts):
+        seen, some = (
+            statistic.count > 0,
+            statistic.step.sum(axis=0) + statistic.step.sum(axis=1) > 0,
+        )
+        word, tag = statistic.pairs[seen].T
+        pairs = zip(statistic.words[word], statistic.tags[tag], strict=True)
+        values = {"labels": list(pairs), "count": statistic.count[seen]}
+        return values | {"step": statistic.step[np.ix_(some, some)], "weight": statistic.weight}
     if isinstance(statistic, NGramCounts):
         seen = statistic.count > 0
         names = np.array(["<s>", "</s>", "<unk>", *statistic.words])

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.text.test_hmm_tagger import corpus
 
 from panlearn.claims.language import smoothed_loss
-from panlearn.text import NGramModel
+from panlearn.text import HMMTagger, NGramModel
 
 TEXTS = ["a b a c a b", "b a b", "c", "a a a b c b a", "b c b c a d", "d a b a c", "a d d"]
 
@@ -75,3 +76,19 @@ def test_the_smoothed_loss_of_the_claims_is_that_of_torch(rng):
         theirs = loss(torch.tensor(logits), torch.full((20,), 2)).item()
         ours = np.mean([smoothed_loss(row, 2, share) for row in log_p])
         assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+def test_the_tagger_is_as_right_as_those_of_nltk(rng):
+    tnt = pytest.importorskip("nltk.tag.tnt")
+    hmm = pytest.importorskip("nltk.tag.hmm")
+    (X, y), (new, tags) = corpus(rng, 150, 50), corpus(rng, 40, 80)
+    model = HMMTagger().fit(X, y)
+    tagged = [list(zip(*pair, strict=True)) for pair in zip(X, y, strict=True)]
+    peers = [tnt.TnT(), hmm.HiddenMarkovModelTagger.train(tagged)]
+    peers[0].train(tagged)
+    for peer in peers:
+        found = [[tag for _, tag in peer.tag(words)] for words in new]
+        right = np.mean(
+            [a == b for f, t in zip(found, tags, strict=True) for a, b in zip(f, t, strict=True)]
+        )
+        assert model.score(new, tags) >= right

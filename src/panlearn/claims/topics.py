@@ -119,7 +119,7 @@ def dirichlet_is_a_law_on_laws() -> Iterator[Evidence]:
     model = LatentDirichletAllocation(
         2, doc_topic_prior=a[:2], topic_word_prior=1e-9, optim_interval=0, random_state=0
     ).fit([["x"] * 30, ["y"] * 30])
-    first = int(model.components_[:, 1].argmax() == 0)
-    words = ["x"] * n[first] + ["y"] * n[1 - first]
+    of_x = int(model.components_[:, 0].argmax())
+    words = ["x"] * n[of_x] + ["y"] * n[1 - of_x]
     expected = (a[:2] + n) / (a[:2] + n).sum()
     yield equal("shares of a document", model.transform([words])[0], expected, 1e-6)

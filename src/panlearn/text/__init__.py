@@ -10,6 +10,7 @@ from panlearn.text.bpe_tokenizer import BPETokenizer
 from panlearn.text.cooccurrence_embedding import CooccurrenceEmbedding
 from panlearn.text.fasttext_classifier import FastTextClassifier
 from panlearn.text.glove import GloVe
+from panlearn.text.hmm_tagger import HMMTagger
 from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
 from panlearn.text.ngram_model import NGramModel
 from panlearn.text.pagerank import pagerank
@@ -24,6 +25,7 @@ __all__ = [
     "CooccurrenceEmbedding",
     "FastTextClassifier",
     "GloVe",
+    "HMMTagger",
     "LatentDirichletAllocation",
     "NGramModel",
     "TextRank",

@@ -146,7 +146,7 @@ class NGramModel(TextModel):
         NGramModel
             The model itself.
         """
-        seen = getattr(self, "statistic_", 0)
+        seen: Any = getattr(self, "statistic_", 0)
         if seen and seen.grams.shape[1] != self.order:
             raise ValueError(
                 f"this model has counted n-grams of order {seen.grams.shape[1]}, and order is now "

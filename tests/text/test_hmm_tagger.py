@@ -1,0 +1,112 @@
+"""The tagger: against enumeration of all paths, and on a corpus whose grammar is known."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from panlearn.text import HMMTagger
+from panlearn.text._tag_counts import suffixes
+
+ENDINGS = {"NOUN": "tion ness er".split(), "VERB": "ize ate".split(), "ADV": ["ly"], "ADJ": ["ous"]}
+NEXT = {
+    None: {"DET": 0.8, "ADV": 0.2},
+    "DET": {"NOUN": 0.6, "ADJ": 0.4},
+    "ADJ": {"NOUN": 0.9, "ADJ": 0.1},
+    "NOUN": {"VERB": 0.7, None: 0.3},
+    "VERB": {"DET": 0.5, "ADV": 0.3, None: 0.2},
+    "ADV": {"VERB": 0.3, "DET": 0.4, None: 0.3},
+}
+
+
+def corpus(rng, n, stems):
+    """Sentences of the grammar; words end as their tags say, and some names are capitals."""
+    X, y = [], []
+    for _ in range(n):
+        tag, words, tags = None, [], []
+        while True:
+            tag = rng.choice(list(NEXT[tag]), p=list(NEXT[tag].values()))
+            if tag is None:
+                break
+            stem = "".join(rng.choice(list("bdfgklmnprst"), 2)) + str(rng.integers(stems))
+            word = rng.choice(["the", "a"]) if tag == "DET" else stem + rng.choice(ENDINGS[tag])
+            words.append(str(word))
+            tags.append(str(tag))
+        X.append(words)
+        y.append(tags)
+    return X, y
+
+
+def test_the_path_is_the_best_of_all(rng):
+    X, y = corpus(rng, 30, 3)
+    model = HMMTagger(smoothing=0.5).fit(X, y)
+    k = len(model.tags_)
+    for words in [X[0][:5], ["the", "newly", "unheard"], ["a"], ["Capital", "krtion", "xx", "the"]]:
+        density, best = model._emissions(words), -np.inf
+        for path in itertools.product(range(k), repeat=len(words)):
+            value = model.step_[k, path[0]] + model.step_[path[-1], k]
+            value += sum(model.step_[a, b] for a, b in itertools.pairwise(path))
+            value += sum(density[i, t] for i, t in enumerate(path))
+            if value > best:
+                best, expected = value, path
+        assert model.predict([words])[0].tolist() == model.tags_[list(expected)].tolist()
+
+
+def test_counts_by_hand():
+    model = HMMTagger(smoothing=1.0).fit([["a", "b"], ["a"]], [["X", "Y"], ["X"]])
+    assert model.tags_.tolist() == ["X", "Y"]
+    # after X comes Y once and the end once, each count has one more
+    np.testing.assert_allclose(
+        np.exp(model.step_), [[1 / 5, 2 / 5, 2 / 5], [1 / 4, 1 / 4, 2 / 4], [3 / 5, 1 / 5, 1 / 5]]
+    )
+    np.testing.assert_allclose(np.exp(model.emission_), [[1, 0], [0, 1]])
+
+
+def test_suffixes_of_rare_words_are_smoothed_by_shorter_ones():
+    X = [["walked", "talked", "bed", "Ned"]]
+    model = HMMTagger(max_suffix=3).fit(X, [["V", "V", "N", "N"]])
+    assert suffixes("bed", 2) == ["a", "ad", "aed"]
+    overall = np.array([0.5, 0.5])
+    theta = 1e-3  # the tags are equally frequent, so that their deviation is the floor
+    law, counts = overall, {"a": [1, 2], "ad": [1, 2], "aed": [1, 2], "aked": [0, 2]}
+    for count in counts.values():
+        law = (np.array(count) / sum(count) + theta * law) / (1 + theta)
+    place = model.suffixes_.tolist().index("aked")
+    np.testing.assert_allclose(np.exp(model.suffix_emission_[place]), law / overall)
+    np.testing.assert_array_equal(model._emissions(["baked"])[0], model.suffix_emission_[place])
+    assert "Aed" in model.suffixes_
+
+
+def test_unknown_words_are_tagged_by_their_ends(rng):
+    train, test = corpus(rng, 300, 50), corpus(rng, 100, 10_000)
+    model = HMMTagger().fit(*train)
+    new = np.mean([w not in set(model.words_) for words in test[0] for w in words])
+    assert new > 0.4
+    assert model.score(*test) > 0.98
+    blind = HMMTagger(max_suffix=0).fit(*train)
+    assert blind.score(*test) < model.score(*test)
+
+
+def test_more_documents_bring_more_tags(rng):
+    X, y = corpus(rng, 40, 20)
+    whole = HMMTagger().fit(X, y)
+    parts = HMMTagger().partial_fit(X[:15], y[:15]).partial_fit(X[15:], y[15:])
+    np.testing.assert_array_equal(parts.step_, whole.step_)
+    np.testing.assert_array_equal(parts.emission_, whole.emission_)
+    np.testing.assert_array_equal(parts.suffix_emission_, whole.suffix_emission_)
+
+
+def test_empty_documents_and_wrong_tags():
+    model = HMMTagger().fit([["a", "b"], []], [["X", "Y"], []])
+    assert [len(tags) for tags in model.predict([[], ["a"], [], ["b", "a"], []])] == [0, 1, 0, 2, 0]
+    assert model.predict(["a b"])[0].tolist() == ["X", "Y"]
+    with pytest.raises(ValueError, match="document 0 has 2 words"):
+        HMMTagger().fit([["a", "b"]], [["X"]])
+    with pytest.raises(ValueError, match="y is None"):
+        HMMTagger().fit([["a", "b"]])
+    with pytest.raises(ValueError, match="tags are of type str"):
+        HMMTagger().fit([["a", "b"]], [[1, 2]])
+    with pytest.raises(ValueError, match="nothing to learn"):
+        HMMTagger().fit([[]], [[]])
+    with pytest.raises(ValueError, match="no document has a word"):
+        model.score([[]], [[]])
