@@ -35,7 +35,7 @@ def sentences(n, n_stems):
         while (tag := rng.choice(following[tags[-1]])) != "end":
             ending = rng.choice(endings.get(tag, ["e"]))
             if rng.random() < 0.2:
-                ending = rng.choice(sum(endings.values(), []))
+                ending = rng.choice([end for ends in endings.values() for end in ends])
             stem = f"w{rng.integers(n_stems)}"
             words.append(str(rng.choice(["the", "a"]) if tag == "DET" else stem + ending))
             tags.append(str(tag))
