@@ -36,7 +36,7 @@ def read_images(
     tuple of ndarray of shape (n, c, h, w), labels, and shape (c, h, w)
     """
     reject_hidden(X=X)
-    axes = np.ndim(X)
+    axes = np.ndim(X) if isinstance(X, list | tuple) else getattr(X, "ndim", 2)
     shape = None
     if axes in (3, 4):
         X = np.asarray(X)

@@ -72,7 +72,7 @@ class Augmentation(Value):
         n, _, high, wide = images.shape
         like = {"dtype": images.dtype, "device": images.device}
         angle = math.radians(self.rotate) * (2 * torch.rand(n, **like) - 1)
-        shift = torch.randint(-self.shift, self.shift + 1, (n, 2), device=images.device)
+        shift = torch.randint(-self.shift, self.shift + 1, (n, 2), **like)
         sign = 1 - 2 * torch.randint(2 if self.flip else 1, (n,), **like)
         cosine, sine = angle.cos(), angle.sin()
         # affine_grid measures each axis from -1 to 1: an angle is one of pixels, not of these

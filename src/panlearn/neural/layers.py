@@ -295,7 +295,17 @@ def stack(layers: Any, shape: Shape, n_outputs: int) -> nn.Sequential:
     if len(before[-1]) > 1:
         parts.append(("flat", nn.Flatten()))
     parts.append(("head", nn.Linear(math.prod(before[-1]), n_outputs)))
-    return nn.Sequential(OrderedDict(parts))
+    module = nn.Sequential(OrderedDict(parts))
+    module.apply(_start)
+    return module
+
+
+def _start(module: nn.Module) -> None:
+    """He's start, which keeps the variance of a signal through layers of rectified units."""
+    if isinstance(module, nn.Conv2d | nn.Linear):
+        nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
 
 
 def _as_layer(layer: Any) -> Layer:

@@ -1,0 +1,378 @@
+"""Convolutional networks that classify images."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from torch import nn
+from torch.nn import functional as F
+
+from panlearn.core.estimator import fitting
+from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows
+from panlearn.neural import layers as _layers
+from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
+from panlearn.neural._images import read_images
+from panlearn.neural.augmentation import Augmentation
+
+
+@dataclass(eq=False, repr=False)
+class ConvNetClassifier(ClassifierMixin, DeepEstimator):
+    r"""A stack of convolutions and other layers, and a softmax over the classes.
+
+    .. math::
+        p(y = k \mid x) = \operatorname{softmax}_k\bigl(W\, f_L \circ \cdots \circ f_1(x) + b\bigr),
+        \qquad \min\ -\sum_i w_i \log p(y_i \mid x_i) \Big/ \sum_i w_i
+
+    Parameters
+    ----------
+    layers : {"small", "lenet", "alexnet", "resnet"} or list, default="small"
+        The layers :math:`f_1, \ldots, f_L`: words and values of `neural.layers`, such as
+        ``[Conv(32, 3), "relu", Pool(2), "flatten", Linear(100), "relu"]``, or a stack by name. The
+        last linear layer, to the classes, is added.
+    image_shape : tuple of int or None, default=None
+        The image (h, w) or (c, h, w) in a flat row. If it is not given, a row is a square image,
+        or a line of pixels if their number is no square.
+    augment : Augmentation or None, default=None
+        How training images are changed each time that they are seen.
+    batch_size : int, default=32
+        Images of a step.
+    max_epochs : int, default=10
+        Passes over the images.
+    optimizer : str or callable, default="adamw"
+        See `neural.train`.
+    learning_rate : float, default=0.001
+        The step length.
+    schedule : str or callable, default="constant"
+        The factor of the step length over time, see `neural.train`.
+    weight_decay : float, default=0.0
+        How strongly weights, not biases, are pulled towards zero.
+    label_smoothing : float, default=0.0
+        The share of the target that is spread over all classes, below one.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the first weights, the order of the images, augmentation and dropout.
+    verbose : bool, default=False
+        Whether to report progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    image_shape_ : tuple of (int, int, int)
+        Channels, height and width of an image.
+    mean_, scale_ : ndarray of shape (channels,)
+        Mean and deviation of the pixels of each channel; images are centred and scaled by them.
+    weights_ : dict of {str: ndarray}
+        The weights of each layer, by its place in the stack.
+    optimizer_state_ : dict
+        From which `partial_fit` goes on.
+    history_ : dict
+        The mean loss of each epoch, and more.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether all epochs were walked.
+    n_features_in_ : int
+        Pixels of an image, over all channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X was a frame of flat rows.
+
+    Notes
+    -----
+    Images are arrays of shape (n, h, w) or (n, c, h, w), channels first, of any kind of number, or
+    flat rows. The network computes in float32 and starts with He's weights. "lenet" is for images
+    of 32 by 32, "alexnet" and "resnet" (of 18 layers) for three channels of 224 by 224; others
+    work as long as the maps do not vanish. Weights of images scale their losses; those of weight
+    zero are left out.
+
+    References
+    ----------
+    Y. LeCun, L. Bottou, Y. Bengio and P. Haffner (1998). Gradient-based learning applied to
+    document recognition. Proceedings of the IEEE 86(11). doi:10.1109/5.726791
+
+    K. Simonyan, A. Vedaldi and A. Zisserman (2014). Deep inside convolutional networks:
+    visualising image classification models and saliency maps. ICLR Workshop. arXiv:1312.6034
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.neural import ConvNetClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 6, 6)), np.array(["no", "yes"] * 100)
+    >>> X[1::2, 2:4, 2:4] += 2  # a bright spot in the middle
+    >>> model = ConvNetClassifier(random_state=0).fit(X[:150], y[:150])
+    >>> bool(model.score(X[150:], y[150:]) > 0.9)
+    True
+    >>> model.feature_maps(X[:1], layer=0).shape, model.saliency(X[:1]).shape
+    ((1, 16, 6, 6), (1, 6, 6))
+    """
+
+    layers: Literal["small", "lenet", "alexnet", "resnet"] | list | tuple = "small"
+    _: KW_ONLY
+    image_shape: tuple | list | None = None
+    augment: Augmentation | None = None
+    batch_size: Positive[int] = 32
+    max_epochs: Positive[int] = 10
+    optimizer: Any = "adamw"
+    learning_rate: Positive[float] = 1e-3
+    schedule: Any = "constant"
+    weight_decay: NonNegative[float] = 0.0
+    label_smoothing: NonNegative[float] = 0.0
+    random_state: RandomState = None
+    verbose: bool = False
+
+    @fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the images.
+
+        Returns
+        -------
+        ConvNetClassifier
+            The classifier itself.
+        """
+        images, y, weight = self._begin(X, y, None, sample_weight)
+        rng = generator(self.random_state)
+        self._train(self._initial(rng), images, y, weight, rng)
+        return self
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Walk once over further images, in their order of batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+        y : array-like of shape (n,)
+            Their labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may come; needed in the first call.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the images.
+
+        Returns
+        -------
+        ConvNetClassifier
+            The classifier itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit")
+        if not first and classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(f"classes={classes!r} is not the same as on the first call")
+        images, y, weight = self._begin(X, y, classes, sample_weight, reset=first)
+        rng = generator(self.random_state)
+        module = self._initial(rng) if first else self._with_weights()
+        state = to_tensors(self.optimizer_state_) if not first else None
+        self._train(module, images, y, weight, rng, max_epochs=1, optimizer_state=state)
+        return self
+
+    def _begin(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, reset: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Images, codes of their labels, and weights; what can be known of them is kept."""
+        if y is None:
+            raise ValueError("ConvNetClassifier requires y to be passed, but the target y is None")
+        given = self.image_shape
+        images, y, shape = read_images(
+            self, X, column_or_1d(y, warn=True), given=given, reset=reset
+        )
+        check_classification_targets(y)
+        weight = _check_sample_weight(
+            sample_weight, images[:, 0, 0], dtype=images.dtype, ensure_non_negative=True
+        )
+        found = np.unique(y if classes is None else classes)
+        if reset:
+            if len(found) < 2:
+                raise ValueError(f"y has one class only, {found.tolist()}: nothing to tell apart")
+            self.classes_, self.image_shape_ = found, shape
+            _layers.shapes(self._stack(), shape)
+        if unknown := sorted(set(y.tolist()) - set(self.classes_.tolist())):
+            raise ValueError(f"y has labels {unknown[:5]} that are not among classes")
+        kept = weight > 0
+        images, y, weight = images[kept], y[kept], weight[kept]
+        if reset:
+            self.mean_, self.scale_ = _pixels(images, weight)
+        return images, np.searchsorted(self.classes_, y), weight
+
+    def _stack(self) -> list[Any]:
+        return _layers.network(self.layers) if isinstance(self.layers, str) else list(self.layers)
+
+    def _build(self) -> nn.Module:
+        return _layers.stack(self._stack(), self.image_shape_, len(self.classes_))
+
+    def _train(
+        self,
+        module: nn.Module,
+        images: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        rng: np.random.Generator,
+        **settings: Any,
+    ) -> None:
+        if not self.label_smoothing < 1:
+            raise ValueError(f"label_smoothing must be below one; got {self.label_smoothing!r}")
+
+        def objective(module: nn.Module, batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            images, labels, weight = batch
+            if module.training and self.augment is not None:
+                images = self.augment(images)
+            smoothing = self.label_smoothing if module.training else 0.0
+            losses = F.cross_entropy(
+                module(images), labels, reduction="none", label_smoothing=smoothing
+            )
+            return losses, weight
+
+        data = (self._scaled(images), y, weight.astype(np.float32))
+        rows = ArrayRows(images, self.classes_[y], weight)
+        run = self._learn(module, objective, data, rng, rows=rows, **settings)
+        self.optimizer_state_ = to_arrays(run._optimizer.state_dict())
+
+    def _scaled(self, images: np.ndarray) -> np.ndarray:
+        mean, scale = (a[:, None, None].astype(images.dtype) for a in (self.mean_, self.scale_))
+        return np.asarray((images - mean) / scale, dtype=np.float32)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the scores of the classes before the softmax.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            For two classes the difference, of shape (n,).
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _scores(self, X: Any) -> np.ndarray:
+        self._require_fitted()
+        images, _, _ = read_images(self, X, reset=False)
+        return self._outputs(self._scaled(images), size=256).astype(images.dtype)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        return log_softmax(self._scores(X), axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the most probable label of each image.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def feature_maps(self, X: Any, layer: int = 0) -> np.ndarray:
+        """Give what a layer makes of images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+        layer : int, default=0
+            Its place in the list of layers.
+
+        Returns
+        -------
+        ndarray of shape (n, channels, height, width), or (n, units) after flattening
+        """
+        self._require_fitted()
+        depth = len(self._stack())
+        if not 0 <= layer < depth:
+            raise ValueError(f"layer must be from 0 to {depth - 1}, a place in layers; got {layer}")
+        images, _, _ = read_images(self, X, reset=False)
+        part: Any = self.module_[: layer + 1]  # type: ignore[index]
+        with torch.inference_mode():
+            return part(torch.from_numpy(self._scaled(images))).numpy()
+
+    def saliency(self, X: Any, y: Any = None) -> np.ndarray:
+        r"""Give the slope of a label in each pixel, :math:`\max_c |\partial \log p / \partial x_c|`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
+            The images.
+        y : array-like of shape (n,), default=None
+            The labels whose probability it is; by default those that are predicted.
+
+        Returns
+        -------
+        ndarray of shape (n, h, w)
+        """
+        self._require_fitted()
+        images, _, _ = read_images(self, X, reset=False)
+        labels = self.predict(images) if y is None else column_or_1d(y)
+        if len(labels) != len(images) or not np.isin(labels, self.classes_).all():
+            raise ValueError("y must hold one of the labels of classes_ for each image")
+        codes = torch.from_numpy(np.searchsorted(self.classes_, labels))
+        pixels = torch.from_numpy(self._scaled(images)).requires_grad_()
+        chosen = F.log_softmax(self.module_(pixels), dim=1)[torch.arange(len(codes)), codes]
+        (slope,) = torch.autograd.grad(chosen.sum(), pixels)
+        return np.abs(slope.numpy() / self.scale_[:, None, None]).max(axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _pixels(images: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and deviation of each channel, measured in the largest pixel: no square overflows."""
+    peak = max(np.abs(images).max(initial=0), np.finfo(images.dtype).tiny)
+    shares = weight / weight.sum()
+    mean = np.einsum("n,nchw->c", shares, images / peak) / images[0, 0].size
+    centred = images / peak - mean[:, None, None]
+    variance = np.einsum("n,nchw->c", shares, centred**2) / images[0, 0].size
+    scale = np.where(variance > 0, np.sqrt(variance), 1.0) * peak
+    return (mean * peak).astype(images.dtype), scale.astype(images.dtype)
