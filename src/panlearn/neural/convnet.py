@@ -337,7 +337,7 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
             return part(torch.from_numpy(self._scaled(images))).numpy()
 
     def saliency(self, X: Any, y: Any = None) -> np.ndarray:
-        r"""Give the slope of a label in each pixel, :math:`\max_c |\partial \log p / \partial x_c|`.
+        r"""Give the slope of a label in pixels, :math:`\max_c |\partial \log p / \partial x_c|`.
 
         Parameters
         ----------
