@@ -30,7 +30,8 @@ settings.load_profile("panlearn")
 CLASSES = {
     "every_class": lambda cls: True,
     "looping_class": lambda cls: issubclass(cls, Iterative),
-    "sequence_class": lambda cls: not learns_from_rows(cls) and not learns_from_documents(cls),
+    # densities; what else learns from sequences is tested beside its class
+    "sequence_class": lambda cls: learns_from_sequences(cls) and hasattr(cls, "score_samples"),
     "document_class": lambda cls: learns_from_documents(cls),
 }
 # Most tests make rows and shuffle them. What learns from sequences is not among these: one sample
@@ -55,6 +56,11 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_
 def learns_from_rows(cls):
     """Whether a sample is a row of numbers, by scikit-learn's tag."""
     return get_tags(cls()).input_tags.two_d_array
+
+
+def learns_from_sequences(cls):
+    """Whether a sample is a sequence of vectors or of symbols."""
+    return not learns_from_rows(cls) and not learns_from_documents(cls)
 
 
 def learns_from_documents(cls):
@@ -107,6 +113,8 @@ class Library:
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
         if "n_states" in names:  # and the slower the more a state may be
             wish |= {"tol": 1e-4, "n_states": 1}
+        if "max_epochs" in names:  # one batch: neither order nor a weight makes another gradient
+            wish |= {"batch_size": 1000}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 

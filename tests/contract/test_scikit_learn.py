@@ -31,6 +31,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
     ),
+    "ConvNetClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": "sums of another order in float32 differ "
+        "in the seventh digit, and the steps of training carry that on"
+    },
     "SVC": dict.fromkeys(
         ("check_sample_weight_equivalence_on_dense_data",),
         "both fits stop within tol=1e-3 of the optimum; with tol=1e-11 they are the same to 1e-5",

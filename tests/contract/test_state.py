@@ -144,7 +144,7 @@ def test_a_failing_fit_leaves_the_model_as_it_was(any_class, library):
             with pytest.raises(ValueError, match="NaN"):
                 getattr(model, method)(np.full((9, 4), np.nan), None if y is None else y[:9])
             with pytest.raises((ValueError, TypeError)):
-                getattr(model, method)(X[:, :, None], y)
+                getattr(model, method)(X[:, :, None, None, None], y)
     assert set(vars(model)) == state
     for name, value in library.outputs(model, X).items():
         np.testing.assert_array_equal(value, before[name])

@@ -19,7 +19,9 @@ def test_an_integer_weight_is_a_repeated_row_and_zero_an_absent_one(weighted_cla
     index = np.repeat(np.arange(len(X)), weight)
     repeated = library.make(weighted_class).fit(X[index], None if y is None else y[index])
     # both solve the same problem; what iterates stops within its own tolerance of it
-    library.same(weighted, repeated, X, rtol=1e-8 if not hasattr(weighted, "tol") else 1e-5)
+    rtol = 1e-8 if not hasattr(weighted, "tol") else 1e-5
+    # sums in another order in float32, step after step
+    library.same(weighted, repeated, X, rtol=1e-3 if hasattr(weighted, "weights_") else rtol)
 
 
 def test_weights_of_one_are_no_weights(weighted_class, library):

@@ -157,7 +157,7 @@ def test_a_weight_of_zero_is_an_absent_sequence(rng):
 
 def test_truncation_trains_on_long_sequences(rng):
     X = [rng.choice(["a", "b"], size=60) for _ in range(30)]
-    tags = [np.r_[x[0], x[:-1]] for x in X]
+    tags = [np.concatenate([x[:1], x[:-1]]) for x in X]
     model = _net(truncation=5, max_epochs=10).fit(X, tags)
     assert model.score(X, tags) > 0.95
     whole = _net(truncation=60, max_epochs=2).fit(X, tags)
@@ -212,7 +212,7 @@ def test_what_cannot_be_learned_from_is_refused(X, y, says):
 
 def test_new_sequences_must_be_like_those_of_fit(rng):
     model = _net(max_epochs=1).fit([list("abc"), list("ba")])
-    with pytest.raises(ValueError, match="'z' is not among the 3 symbols"):
+    with pytest.raises(ValueError, match=r"'z'.* is not among the 3 symbols"):
         model.predict([list("az")])
     with pytest.raises(ValueError, match="sequences of symbols"):
         model.predict([np.ones((3, 2))])

@@ -147,7 +147,7 @@ def _with(value, at=(3, 1)):
 # X that nothing can be learned from -> what the error says.
 BAD_X = {
     "one-dimensional": (lambda X: X[:, 0], "2D|2-d|dimension"),
-    "three-dimensional": (lambda X: X[:, :, None], "dim"),
+    "five-dimensional": (lambda X: X[:, :, None, None, None], "dim"),
     "scalar": (lambda X: 3.0, "2D|scalar|dim"),
     "none": (lambda X: None, "None|array"),
     "no rows": (lambda X: X[:0], "0 sample|sample"),

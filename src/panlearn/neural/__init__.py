@@ -10,12 +10,19 @@ from panlearn.core.extras import require
 
 require("torch")
 
-from panlearn.neural import batches  # noqa: E402
+from panlearn.neural import batches, layers  # noqa: E402
 from panlearn.neural._hooks import Hook  # noqa: E402
+from panlearn.neural.augmentation import Augmentation  # noqa: E402
+from panlearn.neural.convnet import ConvNetClassifier  # noqa: E402
+from panlearn.neural.recurrent import RecurrentNetwork  # noqa: E402
 from panlearn.neural.train import train  # noqa: E402
 
 __all__ = [
+    "Augmentation",
+    "ConvNetClassifier",
     "Hook",
+    "RecurrentNetwork",
     "batches",
+    "layers",
     "train",
 ]

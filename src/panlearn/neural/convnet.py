@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -121,9 +122,9 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
     augment: Augmentation | None = None
     batch_size: Positive[int] = 32
     max_epochs: Positive[int] = 10
-    optimizer: Any = "adamw"
+    optimizer: str | Callable = "adamw"
     learning_rate: Positive[float] = 1e-3
-    schedule: Any = "constant"
+    schedule: str | Callable = "constant"
     weight_decay: NonNegative[float] = 0.0
     label_smoothing: NonNegative[float] = 0.0
     random_state: RandomState = None

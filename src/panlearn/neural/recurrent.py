@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -154,9 +155,9 @@ class RecurrentNetwork(DeepEstimator):
     symbols: np.ndarray | None = None
     batch_size: Positive[int] = 32
     max_epochs: Positive[int] = 10
-    optimizer: Any = "adamw"
+    optimizer: str | Callable = "adamw"
     learning_rate: Positive[float] = 1e-2
-    schedule: Any = "constant"
+    schedule: str | Callable = "constant"
     weight_decay: NonNegative[float] = 0.0
     clip_norm: Positive[float] | None = 1.0
     random_state: RandomState = None
