@@ -88,7 +88,7 @@ def _of_rows(n_pixels: int, given: Any) -> Shape:
             f"image_shape={given!r} is to be (h, w) or (c, h, w) with the {n_pixels} pixels of a "
             "row of X"
         )
-    return shape  # type: ignore[return-value]
+    return shape
 
 
 def _by(shape: Any) -> str:

@@ -64,7 +64,10 @@ def make_optimizer(
         del groups[0]["weight_decay"]
     if isinstance(made, type) and issubclass(made, torch.optim.Optimizer):
         return optimizer(groups, lr=learning_rate)
-    built = optimizer(groups)
+    try:
+        built = optimizer(groups)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"optimizer={optimizer!r} failed on the parameters: {error}") from error
     if not isinstance(built, torch.optim.Optimizer):
         raise TypeError(f"optimizer must return a torch Optimizer; got a {type(built).__name__}")
     return built

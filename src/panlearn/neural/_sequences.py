@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from panlearn.core.labels import require_two_classes
 from panlearn.core.sequences import Kind, as_list, read_sequences
 from panlearn.core.sources import Batches, SequenceRows, Sequences, is_dask
 from panlearn.sequence._symbols import categories_of, encode, missing
@@ -94,6 +95,7 @@ def _labels(y: np.ndarray) -> Labels:
         raise ValueError("y contains NaN; leave out the sequences that have no label")
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    require_two_classes(classes)
     return Labels(codes, classes)
 
 

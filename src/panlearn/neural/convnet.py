@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -16,11 +15,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.neural import layers as _layers
 from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
+from panlearn.neural._fields import Count, Optimizer, Schedule, Share
 from panlearn.neural._images import read_images
 from panlearn.neural.augmentation import Augmentation
 
@@ -120,13 +121,13 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
     _: KW_ONLY
     image_shape: tuple | list | None = None
     augment: Augmentation | None = None
-    batch_size: Positive[int] = 32
-    max_epochs: Positive[int] = 10
-    optimizer: str | Callable = "adamw"
+    batch_size: Count = 32
+    max_epochs: Count = 10
+    optimizer: Optimizer = "adamw"
     learning_rate: Positive[float] = 1e-3
-    schedule: str | Callable = "constant"
+    schedule: Schedule = "constant"
     weight_decay: NonNegative[float] = 0.0
-    label_smoothing: NonNegative[float] = 0.0
+    label_smoothing: Share = 0.0
     random_state: RandomState = None
     verbose: bool = False
 
@@ -201,8 +202,7 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         )
         found = np.unique(y if classes is None else classes)
         if reset:
-            if len(found) < 2:
-                raise ValueError(f"y has one class only, {found.tolist()}: nothing to tell apart")
+            require_two_classes(found)
             self.classes_, self.image_shape_ = found, shape
             _layers.shapes(self._stack(), shape)
         if unknown := sorted(set(y.tolist()) - set(self.classes_.tolist())):
@@ -228,9 +228,6 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         rng: np.random.Generator,
         **settings: Any,
     ) -> None:
-        if not self.label_smoothing < 1:
-            raise ValueError(f"label_smoothing must be below one; got {self.label_smoothing!r}")
-
         def objective(module: nn.Module, batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
             images, labels, weight = batch
             if module.training and self.augment is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -15,11 +14,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
+from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import Sequences
 from panlearn.neural import _sequences
 from panlearn.neural._estimator import DeepEstimator
+from panlearn.neural._fields import Count, Optimizer, Schedule, Share
 from panlearn.neural._recurrence import Ragged, Recurrent, within
 
 _ROWS = 256  # sequences of a batch when nothing is learned
@@ -132,7 +132,7 @@ class RecurrentNetwork(DeepEstimator):
     >>> import numpy as np
     >>> from panlearn.neural import RecurrentNetwork
     >>> rng = np.random.default_rng(0)
-    >>> words = [rng.choice(["a", "b"], size=rng.integers(1, 9)) for _ in range(300)]
+    >>> words = [rng.choice(["a", "b"], size=rng.integers(1, 9)) for _ in range(200)]
     >>> more = [int((w == "a").sum() > (w == "b").sum()) for w in words]
     >>> model = RecurrentNetwork(16, random_state=0).fit(words, more)
     >>> model.predict([list("aab"), list("abbb"), list("aaaabb")])
@@ -140,24 +140,24 @@ class RecurrentNetwork(DeepEstimator):
 
     The next symbol, without y:
 
-    >>> model = RecurrentNetwork(16, max_epochs=60, random_state=0).fit([list("abcabcab")] * 8)
+    >>> model = RecurrentNetwork(16, max_epochs=60, random_state=0).fit([list("abcabcab")])
     >>> print(*model.predict(list("abca")))
     b c a b
     """
 
-    hidden_size: Positive[int] = 32
+    hidden_size: Count = 32
     _: KW_ONLY
     cell: Literal["lstm", "gru", "elman"] = "lstm"
-    n_layers: Positive[int] = 1
-    embedding_size: Positive[int] = 16
-    dropout: Annotated[float, Bounds(0, 1, closed_low=True)] = 0.0
-    truncation: Positive[int] | None = None
+    n_layers: Count = 1
+    embedding_size: Count = 16
+    dropout: Share = 0.0
+    truncation: Count | None = None
     symbols: np.ndarray | None = None
-    batch_size: Positive[int] = 32
-    max_epochs: Positive[int] = 10
-    optimizer: str | Callable = "adamw"
+    batch_size: Count = 32
+    max_epochs: Count = 10
+    optimizer: Optimizer = "adamw"
     learning_rate: Positive[float] = 1e-2
-    schedule: str | Callable = "constant"
+    schedule: Schedule = "constant"
     weight_decay: NonNegative[float] = 0.0
     clip_norm: Positive[float] | None = 1.0
     random_state: RandomState = None
@@ -261,7 +261,7 @@ class RecurrentNetwork(DeepEstimator):
             n_outputs,
             n_symbols=n_symbols,
             dropout=self.dropout,
-            truncation=self.truncation,
+            truncation=None if self.truncation is None else int(self.truncation),
         )
 
     def _read_out(self, X: Any) -> tuple[np.ndarray, Sequences, bool]:
