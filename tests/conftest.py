@@ -135,7 +135,8 @@ class Library:
             X += 4 * regime[:, None]
             parts = np.split(X, [7, 12, 13, n // 2])
             symbols = get_tags(cls()).input_tags.categorical
-            return [np.abs(p[:, 0]).round() % 5 if symbols else p for p in parts], None
+            X = [np.abs(p[:, 0]).round() % 5 if symbols else p for p in parts]
+            return X, ([x[::-1] for x in X] if get_tags(cls()).target_tags.required else None)
         direction = np.linspace(1, -2, d)
         if is_classifier(cls()):
             y = (X @ direction + 0.5 > 0).astype(int)

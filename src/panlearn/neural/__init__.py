@@ -15,6 +15,7 @@ from panlearn.neural._hooks import Hook  # noqa: E402
 from panlearn.neural.augmentation import Augmentation  # noqa: E402
 from panlearn.neural.convnet import ConvNetClassifier  # noqa: E402
 from panlearn.neural.recurrent import RecurrentNetwork  # noqa: E402
+from panlearn.neural.seq2seq import RecurrentSeq2Seq  # noqa: E402
 from panlearn.neural.train import train  # noqa: E402
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "ConvNetClassifier",
     "Hook",
     "RecurrentNetwork",
+    "RecurrentSeq2Seq",
     "batches",
     "layers",
     "train",

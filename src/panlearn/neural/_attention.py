@@ -127,3 +127,40 @@ def _turned(source: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """The places that turn each sequence round and leave the padding where it is."""
     steps = torch.arange(source.shape[1], device=source.device).expand_as(source)
     return torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
+
+
+def search(
+    module: EncoderDecoder,
+    source: torch.Tensor,
+    lengths: torch.Tensor,
+    width: int,
+    max_length: int,
+) -> list[list[int]]:
+    """The best targets of a padded batch that a beam of this width finds, without their ends."""
+    n, end = len(source), module.end
+    encoded = {
+        k: v.repeat_interleave(width, dim=0) for k, v in module.encode(source, lengths).items()
+    }
+    state, last = module.begin(encoded), source.new_full((n * width,), end)
+    total = torch.full((n, width), -torch.inf, device=source.device)
+    total[:, 0] = 0  # at first all beams are the same one
+    done = torch.zeros(n, width, dtype=torch.bool, device=source.device)
+    paths = source.new_zeros(n, width, 0)
+    for _ in range(max_length):
+        scores, state, _ = module.decode(last, state, encoded)
+        gain = scores.log_softmax(dim=-1).reshape(n, width, -1)
+        gain[done] = -torch.inf  # an answer that has ended goes on as it is
+        gain[..., end].masked_fill_(done, 0)
+        n_symbols = gain.shape[-1]
+        total, best = (total[..., None] + gain).reshape(n, -1).topk(width)
+        beam, symbol = best // n_symbols, best % n_symbols
+        rows = (torch.arange(n, device=source.device)[:, None] * width + beam).reshape(-1)
+        state = tuple(s[rows] for s in state) if isinstance(state, tuple) else state[rows]
+        done = done.gather(1, beam) | (symbol == end)
+        paths = torch.cat(
+            [paths.reshape(n * width, -1)[rows].reshape(n, width, -1), symbol[..., None]], -1
+        )
+        last = symbol.reshape(-1)
+        if done.all():
+            break
+    return [[c for c in path if c != end] for path in paths[:, 0].tolist()]
