@@ -17,6 +17,7 @@ from panlearn.neural.convnet import ConvNetClassifier  # noqa: E402
 from panlearn.neural.recurrent import RecurrentNetwork  # noqa: E402
 from panlearn.neural.seq2seq import RecurrentSeq2Seq  # noqa: E402
 from panlearn.neural.train import train  # noqa: E402
+from panlearn.neural.window_language_model import WindowLanguageModel  # noqa: E402
 
 __all__ = [
     "Augmentation",
@@ -24,6 +25,7 @@ __all__ = [
     "Hook",
     "RecurrentNetwork",
     "RecurrentSeq2Seq",
+    "WindowLanguageModel",
     "batches",
     "layers",
     "train",

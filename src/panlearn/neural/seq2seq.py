@@ -189,7 +189,7 @@ class RecurrentSeq2Seq(DeepEstimator):
 
     def _build(self) -> nn.Module:
         n_sources, n_targets = len(self.symbols_), len(self.target_symbols_)
-        sizes = (self.embedding_size, self.hidden_size)
+        sizes = int(self.embedding_size), int(self.hidden_size)
         return EncoderDecoder(self.cell, n_sources, n_targets, *sizes, self.dropout)
 
     def _sources(self, X: Any) -> tuple[Ragged, int, bool]:
