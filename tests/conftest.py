@@ -113,8 +113,8 @@ class Library:
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
         if "n_states" in names:  # and the slower the more a state may be
             wish |= {"tol": 1e-4, "n_states": 1}
-        if "max_epochs" in names:  # one batch: neither order nor a weight makes another gradient
-            wish |= {"batch_size": 1000}
+        if "max_epochs" in names and not learns_from_documents(cls):
+            wish |= {"batch_size": 1000}  # one batch: neither order nor weight changes a gradient
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 

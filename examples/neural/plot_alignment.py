@@ -19,6 +19,7 @@ rng = np.random.default_rng(0)
 
 
 def pair():
+    """A date in words and in numbers."""
     day, month, year = rng.integers(1, 29), rng.integers(1, 13), rng.integers(1950, 2030)
     words = f"{day} {MONTHS.split()[month - 1]} {year}"
     return list(words), list(f"{year}-{month:02d}-{day:02d}")

@@ -147,6 +147,7 @@ def _with(value, at=(3, 1)):
 # X that nothing can be learned from -> what the error says.
 BAD_X = {
     "one-dimensional": (lambda X: X[:, 0], "2D|2-d|dimension"),
+    "three-dimensional": (lambda X: X[:, :, None], "dim"),
     "five-dimensional": (lambda X: X[:, :, None, None, None], "dim"),
     "scalar": (lambda X: 3.0, "2D|scalar|dim"),
     "none": (lambda X: None, "None|array"),
@@ -186,6 +187,8 @@ def test_bad_rows_are_refused_by_name(any_class, library, case):
     X, y = library.problem(any_class)
     if case == "text" and get_tags(any_class()).input_tags.string:
         pytest.skip("text is a label")
+    if case == "three-dimensional" and get_tags(any_class()).input_tags.three_d_array:
+        pytest.skip("takes images")
     if get_tags(any_class()).input_tags.allow_nan and says_missing(case):
         pytest.skip("NaN is a missing entry")
     if get_tags(any_class()).input_tags.string and case == "text":
