@@ -8,6 +8,7 @@ from panlearn.text._cooccurrence import cooccurrence, pmi
 from panlearn.text._documents import WordTokenizer
 from panlearn.text.bpe_tokenizer import BPETokenizer
 from panlearn.text.cooccurrence_embedding import CooccurrenceEmbedding
+from panlearn.text.edit_distance import edit_distance, edit_distances, edit_operations
 from panlearn.text.fasttext_classifier import FastTextClassifier
 from panlearn.text.glove import GloVe
 from panlearn.text.hmm_tagger import HMMTagger
@@ -33,6 +34,9 @@ __all__ = [
     "Word2Vec",
     "WordTokenizer",
     "cooccurrence",
+    "edit_distance",
+    "edit_distances",
+    "edit_operations",
     "pagerank",
     "pmi",
 ]
