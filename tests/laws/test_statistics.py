@@ -192,8 +192,10 @@ def _numbers(statistic):
         values = {"labels": words, "count": np.array([seen[word] for word in words])}
         return values | {"weight": statistic.weight}
     if isinstance(statistic, CooccurrenceCounts):
-        count, forward = statistic.among(np.array(list("abcdefg"), dtype=object))
-        return {"count": count, "forward": forward.toarray(), "weight": statistic.weight}
+        at = [ord(word) - ord("a") for word in statistic.words]
+        count, forward = np.zeros(7), np.zeros((7, 7))
+        count[at], forward[np.ix_(at, at)] = statistic.count, statistic.forward.toarray()
+        return {"count": count, "forward": forward, "weight": statistic.weight}
     if isinstance(statistic, TagCounts):
         seen, some = (
             statistic.count > 0,

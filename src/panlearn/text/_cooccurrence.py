@@ -13,7 +13,7 @@ from scipy import sparse
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_texts, tokenize
-from panlearn.text._word_counts import as_objects
+from panlearn.text._word_counts import as_objects, union
 
 SENTENCE_END = r"[.!?]+(?:\s+|$)"
 
@@ -128,19 +128,16 @@ class CooccurrenceCounts(Statistic):
             return self
         if not isinstance(other, CooccurrenceCounts):
             return NotImplemented
-        words = as_objects(sorted({*self.words.tolist(), *other.words.tolist()}))
-        counts, forwards = zip(*(part.among(words) for part in (self, other)), strict=True)
-        count, forward = counts[0] + counts[1], forwards[0] + forwards[1]
+        both: list[Any] = [self, other]
+        words, places = union(self.words, other.words)
+        n = len(words)
+        count, forward = np.zeros(n), sparse.csr_array((n, n))
+        for part, place in zip(both, places, strict=True):
+            count[place] += part.count
+            pairs = part.forward.tocoo()
+            at = (place[pairs.coords[0]], place[pairs.coords[1]])
+            forward += sparse.coo_array((pairs.data, at), shape=(n, n)).tocsr()
         return type(self)(words, count, forward, self.weight + other.weight)
-
-    def among(self, words: np.ndarray) -> tuple[np.ndarray, sparse.csr_array]:
-        """The counts among more words, which are sorted."""
-        index = {word: i for i, word in enumerate(words.tolist())}
-        place, n = np.array([index[w] for w in self.words.tolist()], dtype=np.int64), len(words)
-        count, pairs = np.zeros(n), self.forward.tocoo()
-        count[place] = self.count
-        at = (place[pairs.coords[0]], place[pairs.coords[1]])
-        return count, sparse.coo_array((pairs.data, at), shape=(n, n)).tocsr()
 
     def __mul__(self, factor: float) -> Self:
         forward = factor * self.forward

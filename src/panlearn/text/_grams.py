@@ -14,7 +14,7 @@ from numba import njit
 
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokens
-from panlearn.text._word_counts import as_objects
+from panlearn.text._word_counts import as_objects, union
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,13 @@ def _slot(key: int, size: int) -> np.int64:
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
 
 
+def _renumber(grams: np.ndarray, place: np.ndarray, longest: int) -> np.ndarray:
+    """The same terms in other numbers of words, and with room for longer ones."""
+    table = np.append(place, -1).astype(np.int32)  # -1 stays what it is
+    padding = np.full((len(grams), longest - grams.shape[1]), -1, dtype=np.int32)
+    return np.hstack([table[grams], padding])
+
+
 @dataclass(frozen=True)
 class TermCounts(Statistic):
     r"""How often each term occurs, and in how many documents.
@@ -215,9 +222,10 @@ class TermCounts(Statistic):
         if not isinstance(other, TermCounts):
             return NotImplemented
         longest = max(self.grams.shape[1], other.grams.shape[1])
-        words = as_objects(sorted({*self.words.tolist(), *other.words.tolist()}))
-        both = [part.among(words, longest) for part in (self, other)]
-        grams = np.concatenate(both)
+        both: list[Any] = [self, other]
+        words, places = union(self.words, other.words)
+        parts = zip(both, places, strict=True)
+        grams = np.concatenate([_renumber(part.grams, at, longest) for part, at in parts])
         order, _ = sorted_rows(grams, len(words))
         grams = grams[order]
         number = np.cumsum(np.any(np.diff(grams, axis=0, prepend=-2), axis=1)) - 1
@@ -225,18 +233,11 @@ class TermCounts(Statistic):
         place[order] = number
         n = int(number[-1]) + 1 if len(number) else 0
         count, frequency = (
-            np.bincount(place, np.concatenate([getattr(part, name) for part in (self, other)]), n)
+            np.bincount(place, np.concatenate([getattr(part, name) for part in both]), n)
             for name in ("count", "document_frequency")
         )
         first = np.flatnonzero(np.diff(number, prepend=-1))
         return type(self)(words, grams[first], count, frequency, self.weight + other.weight)
-
-    def among(self, words: np.ndarray, longest: int) -> np.ndarray:
-        """The terms as rows of places in more words."""
-        place = {word: i for i, word in enumerate(words.tolist())}
-        table = np.array([*(place[w] for w in self.words.tolist()), -1], dtype=np.int32)
-        padding = np.full((len(self.grams), longest - self.grams.shape[1]), -1, dtype=np.int32)
-        return np.hstack([table[self.grams], padding])
 
     def __mul__(self, factor: float) -> Self:
         count, frequency = factor * self.count, factor * self.document_frequency

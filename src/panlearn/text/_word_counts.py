@@ -66,15 +66,13 @@ class WordCounts(Statistic):
             return self
         if not isinstance(other, WordCounts):
             return NotImplemented
-        weight = self.weight + other.weight
-        words = as_objects(sorted({*self.words.tolist(), *other.words.tolist()}))
-        place = {word: i for i, word in enumerate(words.tolist())}
+        both: list[Any] = [self, other]
+        words, places = union(self.words, other.words)
         count, frequency = np.zeros(len(words)), np.zeros(len(words))
-        for part in (self, other):
-            at = [place[word] for word in part.words.tolist()]
+        for part, at in zip(both, places, strict=True):
             count[at] += part.count
             frequency[at] += part.document_frequency
-        return type(self)(words, count, frequency, weight)
+        return type(self)(words, count, frequency, self.weight + other.weight)
 
     def __mul__(self, factor: float) -> Self:
         count, frequency = factor * self.count, factor * self.document_frequency
@@ -84,6 +82,18 @@ class WordCounts(Statistic):
     def is_finite(self) -> bool:
         """Whether the weights were finite."""
         return bool(np.isfinite(self.weight) and np.isfinite(self.count).all())
+
+
+def union(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Merge sorted words, and give the places of both; a batch that brings no new word is quick."""
+    words, known = one, set(one.tolist())
+    if new := [word for word in other.tolist() if word not in known]:
+        words = as_objects(sorted([*one.tolist(), *new]))  # two sorted runs, which merge
+    index = {word: i for i, word in enumerate(words.tolist())}
+    first, second = (
+        np.array([index[word] for word in part.tolist()], dtype=np.int64) for part in (one, other)
+    )
+    return words, (first, second)
 
 
 def as_objects(words: Any) -> np.ndarray:
