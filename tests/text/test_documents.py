@@ -49,6 +49,19 @@ def test_many_distinct_words_grow_the_table(rng):
     assert tokens.documents() == [words[:9_000], words[::-1]]
 
 
+def test_words_that_share_all_but_one_letter_are_told_apart():
+    """Up to eight bytes are compared as one number, more by their hash and then byte by byte."""
+    words = [
+        "x" * i + letter + "x" * (n - i - 1)
+        for n in range(2, 20)
+        for i in range(n)
+        for letter in "abé"
+    ]
+    text = " ".join(words + words[::-1])
+    assert tokenize([text]).documents() == [words + words[::-1]]
+    assert tokenize([text]).words == words
+
+
 def test_other_patterns_stop_words_callables_and_lists_of_tokens():
     assert WordTokenizer(pattern=r"#(\w+)")("#One two #three") == ["one", "three"]
     stopping = WordTokenizer(stop_words=("the", "one"))
