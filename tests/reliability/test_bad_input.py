@@ -241,6 +241,8 @@ def test_bad_targets_are_refused_by_name(any_class, library, case):
     cases |= BAD_LABELS if is_classifier(model) else {}
     if y is None or case not in cases:
         pytest.skip("no such targets")
+    if case == "several outputs" and get_tags(model).classifier_tags.multi_label:
+        pytest.skip("a row may have several labels")
     change, says = cases[case]
     with pytest.raises(CLEAR, match=says):
         model.fit(X, change(y))

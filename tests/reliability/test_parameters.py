@@ -38,9 +38,10 @@ def test_a_value_that_the_field_allows_is_used_or_refused_by_name(every_class, l
     X, y = library.problem(every_class)
     for name, annotation in _annotations(every_class).items():
         for value in VALUES:
-            if not allows(annotation, value) or name in ("max_iter",):
+            if not allows(annotation, value) or name in ("max_iter", "max_epochs", "max_steps"):
                 continue
-            cheap = {"max_iter": 50} if "max_iter" in _annotations(every_class) else {}
+            few = {"max_iter": 50, "max_epochs": 3}
+            cheap = {k: v for k, v in few.items() if k in _annotations(every_class)}
             model = library.make(every_class, **{**cheap, name: value})
             refusal = _refusal(lambda model=model: library.quietly(lambda: model.fit(X, y)))
             if refusal:

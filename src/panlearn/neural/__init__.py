@@ -14,6 +14,8 @@ from panlearn.neural import batches, layers  # noqa: E402
 from panlearn.neural._hooks import Hook  # noqa: E402
 from panlearn.neural.augmentation import Augmentation  # noqa: E402
 from panlearn.neural.convnet import ConvNetClassifier  # noqa: E402
+from panlearn.neural.mlp_classifier import MLPClassifier  # noqa: E402
+from panlearn.neural.mlp_regressor import MLPRegressor  # noqa: E402
 from panlearn.neural.recurrent import RecurrentNetwork  # noqa: E402
 from panlearn.neural.seq2seq import RecurrentSeq2Seq  # noqa: E402
 from panlearn.neural.train import train  # noqa: E402
@@ -23,6 +25,8 @@ __all__ = [
     "Augmentation",
     "ConvNetClassifier",
     "Hook",
+    "MLPClassifier",
+    "MLPRegressor",
     "RecurrentNetwork",
     "RecurrentSeq2Seq",
     "WindowLanguageModel",

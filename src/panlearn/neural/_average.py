@@ -47,9 +47,25 @@ class WeightAverage:
                 for p, value in zip(self._parameters, kept, strict=True):
                     p.copy_(value)
 
+    def whole(self) -> list[torch.Tensor] | None:
+        """The average, gathered from the shards of all processes if there are any."""
+        if self.values is None:
+            return None
+        return [v.full_tensor() if hasattr(v, "full_tensor") else v for v in self.values]
+
     def load(self, values: list[torch.Tensor] | None) -> None:
         """Take up an average that was saved."""
         if (values is None) != (self.values is None):
             raise ValueError("one of the two has ema_decay and the other has not")
         if values is not None:
-            self.values = [v.to(p) for v, p in zip(values, self._parameters, strict=True)]
+            self.values = [_like(v, p) for v, p in zip(values, self._parameters, strict=True)]
+
+
+def _like(value: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+    """The value where and how the parameter is kept."""
+    value = value.to(dtype=parameter.dtype, device=parameter.device)
+    if hasattr(parameter, "device_mesh"):
+        from torch.distributed.tensor import distribute_tensor  # takes seconds to import
+
+        return distribute_tensor(value, parameter.device_mesh, parameter.placements)
+    return value

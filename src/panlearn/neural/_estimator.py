@@ -61,7 +61,7 @@ class DeepEstimator(Iterative, Estimator):
     def _initial(self, rng: np.random.Generator) -> nn.Module:
         """A module whose initial weights come from `rng`, on the device."""
         with seeded(draw_seed(rng)):
-            return self._build().to(getattr(self, "device", "cpu"))
+            return self._place(self._build())
 
     def _with_weights(self, share: bool = False) -> nn.Module:
         """The module with the learned weights: a copy of them, or the arrays themselves."""
@@ -72,7 +72,14 @@ class DeepEstimator(Iterative, Estimator):
             k: torch.from_numpy(v if share and v.flags.writeable else v.copy()) for k, v in arrays
         }
         module.load_state_dict(tensors, assign=share)
-        return module.to(getattr(self, "device", "cpu")).eval()
+        return self._place(module).eval()
+
+    def _place(self, module: nn.Module) -> nn.Module:
+        device = getattr(self, "device", "cpu")
+        try:
+            return module.to(device)
+        except (RuntimeError, AssertionError) as error:  # a name that is none, or not built in
+            raise ValueError(f"device={device!r} cannot be used: {error}") from error
 
     def _learn(
         self,

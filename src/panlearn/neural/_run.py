@@ -167,8 +167,6 @@ class Run:
         for hook in self.hooks:
             hook.on_end(self)
 
-    # one epoch, one step
-
     def _train_epoch(self) -> None:
         self._live.train()
         processes, start = self._processes, self._position
@@ -264,8 +262,6 @@ class Run:
             return (losses * weights).sum(), float(weights.sum())
         return losses.sum(), float(losses.numel())
 
-    # the end of an epoch
-
     def _end_epoch(self) -> None:
         row = {"loss": self.loss}
         if self._validation is not None:
@@ -314,8 +310,6 @@ class Run:
         total_loss, total_weight = processes.add(*sums)
         return total_loss / (total_weight or 1.0)
 
-    # when things go wrong, and when they go on
-
     def _demand_finite(self, loss: float, batch: Batch) -> None:
         if math.isfinite(loss):
             return
@@ -348,10 +342,11 @@ class Run:
         if self.checkpoint is None:
             return
         weights, memory = self._processes.state(self._live, self._optimizer)
+        average = self._average.whole()
         if self._processes.rank:
             return
         state = {name: getattr(self, name) for name in _SAVED}
-        state |= {"weights": weights, "memory": memory, "average": self._average.values}
+        state |= {"weights": weights, "memory": memory, "average": average}
         state["schedule"] = None if self._schedule is None else self._schedule.state_dict()
         _checkpoint.write(Path(self.checkpoint), state)
 

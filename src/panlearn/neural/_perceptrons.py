@@ -1,0 +1,218 @@
+"""What the two multilayer perceptrons share: rows read and scaled, training, partial training."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from typing import Annotated, Any, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import validate_data
+from torch import nn
+
+from panlearn.core.memory import available
+from panlearn.core.parameters import Bounds
+from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows
+from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
+from panlearn.neural._layers import MLP
+from panlearn.neural._run import Objective
+
+BelowOne = Annotated[float, Bounds(0, 1, closed_low=True)]
+
+
+class MultilayerPerceptron(DeepEstimator):
+    """A fully connected network that predicts from rows of numbers; abstract."""
+
+    hidden_layer_sizes: Any
+    activation: Any
+    dropout: float
+    normalization: Any
+    initialization: Any
+    standardize: bool
+    batch_size: int
+    patience: int | None
+    validation_fraction: float
+    random_state: Any
+    mean_: np.ndarray
+    scale_: np.ndarray
+    n_outputs_: int
+    multilabel_: bool
+    classes_: np.ndarray
+    target_mean_: np.ndarray
+    target_scale_: np.ndarray
+    n_features_in_: int
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """The loss of rows with their targets."""
+
+    @property
+    def coefs_(self) -> list[np.ndarray]:
+        """The matrix of each layer, of shape (n_in, n_out) as in scikit-learn."""
+        return [w.T for name, w in self.weights_.items() if w.ndim == 2 and "weight" in name]
+
+    @property
+    def intercepts_(self) -> list[np.ndarray]:
+        """The biases of each layer."""
+        matrices = [n for n, w in self.weights_.items() if w.ndim == 2 and "weight" in n]
+        return [self.weights_[name.replace("weight", "bias")] for name in matrices]
+
+    def _sizes(self) -> tuple[int, ...]:
+        hidden = self.hidden_layer_sizes
+        hidden = (hidden,) if isinstance(hidden, int | np.integer) else tuple(hidden)
+        if not all(isinstance(h, int | np.integer) and h > 0 for h in hidden):
+            raise ValueError(
+                f"hidden_layer_sizes={self.hidden_layer_sizes!r} must be an int above zero, or a "
+                "tuple of them"
+            )
+        sizes = (self.n_features_in_, *map(int, hidden), self.n_outputs_)
+        weights = sum(a * b for a, b in itertools.pairwise(sizes))
+        if 32 * weights > available():  # with their gradients and the optimiser's two averages
+            raise ValueError(
+                f"a network with hidden_layer_sizes={self.hidden_layer_sizes!r} has more weights "
+                "than the free memory can train; make them smaller"
+            )
+        return sizes
+
+    def _build(self) -> nn.Module:
+        module = MLP(
+            self._sizes(),
+            self.activation,
+            dropout=self.dropout,
+            normalization=self.normalization,
+            initialization=self.initialization,
+        )
+        return module.to(torch.float32 if self.mean_.dtype == np.float32 else torch.float64)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, targets: Targets, first: bool) -> ArrayRows:
+        rows = read_rows(
+            self, X, y, sample_weight, targets=targets, reset=first, accept_sparse=False
+        )
+        if not isinstance(rows, ArrayRows):
+            raise ValueError(
+                f"{type(self).__name__} needs X and y in memory; give batches to partial_fit one "
+                "by one, or a stream to neural.train"
+            )
+        rows.reject_non_finite()
+        if rows.weight is not None:
+            there = rows.weight > 0
+            rows = ArrayRows(rows.X[there], rows.y[there], rows.weight[there])
+        return rows
+
+    def _scale(self, rows: ArrayRows) -> None:
+        """Learn the mean and the standard deviation of each feature; 1 where it is constant."""
+        d = rows.X.shape[1]
+        self.mean_, self.scale_ = np.zeros(d, rows.dtype), np.ones(d, rows.dtype)
+        if self.standardize:
+            mean, scale = moments(rows.X, rows.weight)
+            self.mean_, self.scale_ = mean.astype(rows.dtype), scale.astype(rows.dtype)
+
+    def _train(self, rows: ArrayRows, targets: np.ndarray, strata: Any) -> Self:
+        """Fit from new weights, with a part held out if there is patience."""
+        rng = generator(self.random_state)
+        self._scale(rows)
+        data = self._columns(rows, targets)
+        validation = None
+        if self.patience is not None:
+            data, validation = _held_out(data, self.validation_fraction, strata, rng)
+        size = self._batch_size(len(data[0]))
+        self._learn(
+            self._initial(rng),
+            self._objective(),
+            data,
+            rng,
+            rows=rows,
+            validation=validation,
+            batch_size=size,
+        )
+        return self
+
+    def _train_more(self, rows: ArrayRows, targets: np.ndarray, first: bool) -> Self:
+        """One epoch over new rows, from where the last call left weights and optimiser."""
+        steps = 0 if first else getattr(self, "n_steps_", 0)
+        state, history, n_iter = None, {}, 0
+        if isinstance(self.random_state, int | np.integer):  # so that a saved model goes on alike
+            rng = np.random.default_rng((int(self.random_state), steps))
+        else:
+            rng = generator(self.random_state)
+        if first:
+            self._scale(rows)
+            module = self._initial(rng)
+        else:
+            module = self._with_weights()
+            history, n_iter = self.history_, self.n_iter_
+            if hasattr(self, "optimizer_state_"):
+                state = to_tensors(self.optimizer_state_)
+        run = self._learn(
+            module,
+            self._objective(),
+            self._columns(rows, targets),
+            rng,
+            rows=rows,
+            max_epochs=1,
+            batch_size=self._batch_size(len(rows.X)),
+            schedule="constant",
+            optimizer_state=state,
+        )
+        self.n_iter_ += n_iter
+        self.history_ = {
+            name: history.get(name, []) + values for name, values in self.history_.items()
+        }
+        self.n_steps_ = steps + run.step
+        self.optimizer_state_ = to_arrays(run._optimizer.state_dict())
+        return self
+
+    def _columns(self, rows: ArrayRows, targets: np.ndarray) -> tuple[np.ndarray, ...]:
+        weights = () if rows.weight is None else (rows.weight,)
+        return ((rows.X - self.mean_) / self.scale_, targets, *weights)
+
+    def _batch_size(self, n: int) -> int:
+        """At most n, and no batch of one row where its variance is divided by."""
+        size = min(self.batch_size, n)
+        if self.normalization == "batch":
+            if n == 1:
+                raise ValueError("normalization='batch' needs two rows or more")
+            while n % size == 1:
+                size += 1
+        return size
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        """The outputs of the network for rows, (n, n_outputs)."""
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = X.astype(self.mean_.dtype, copy=False)
+        return self._outputs((X - self.mean_) / self.scale_)
+
+
+def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and standard deviation of columns, in float64; 1 for one that is constant."""
+    wide = values.astype(np.float64, copy=False)
+    mean = np.average(wide, axis=0, weights=weight)
+    largest = np.abs(wide - mean).max(axis=0)  # first, so that squares do not overflow
+    safe = np.where(largest > 0, largest, 1.0)
+    scale = safe * np.sqrt(np.average(((wide - mean) / safe) ** 2, axis=0, weights=weight))
+    # what differs from its mean by rounding is constant
+    constant = largest <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
+    return mean, np.where(constant | (scale == 0), 1.0, scale)
+
+
+def _held_out(
+    data: tuple[np.ndarray, ...], fraction: float, strata: Any, rng: np.random.Generator
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Split rows in two at random, keeping the shares of classes if there are any."""
+    n = len(data[0])
+    order = rng.permutation(n)
+    if strata is not None:  # every k-th row of the classes in turn
+        order = order[np.argsort(strata[order], kind="stable")]
+    count = round(fraction * n)
+    if not 0 < count < n:
+        raise ValueError(
+            f"validation_fraction={fraction} of {n} rows leaves nothing to learn from, or nothing "
+            "to watch: change it, or set patience=None"
+        )
+    held = np.zeros(n, dtype=bool)
+    held[order[((np.arange(count) + 0.5) * n / count).astype(int)]] = True
+    return tuple(a[~held] for a in data), tuple(a[held] for a in data)
