@@ -85,21 +85,23 @@ class MLP(nn.Module):
 
 @torch.no_grad()
 def initialize(layer: Any, activation: str, scheme: Initialization = "auto") -> None:
-    r"""Draw the weights of a layer with n inputs and m outputs; its biases are zero.
+    r"""Draw the weights of a layer with n inputs and m outputs; its biases are zero, but for auto.
 
     Glorot: variance :math:`2/(n + m)`; He: :math:`2/n`; LeCun: :math:`1/n`; "orthogonal": rows, or
     columns, of length :math:`\sqrt 2` for the ReLU and its kin, else 1. "auto" is He's uniform for
-    these, LeCun's normal for SELU, and Glorot's uniform for the rest.
+    these, LeCun's normal for SELU, and Glorot's uniform for the rest, with biases on
+    :math:`\pm 1/\sqrt n`: with zeros every unit of a network on one feature bends at one place.
     """
+    n_in, n_out = nn.init._calculate_fan_in_and_fan_out(layer.weight)
+    if layer.bias is not None:
+        spread = 1 / math.sqrt(n_in) if scheme == "auto" else 0.0
+        layer.bias.uniform_(-spread, spread)
     if scheme == "auto":
         rest: Initialization = "lecun_normal" if activation == "selu" else "glorot_uniform"
         scheme = "he_uniform" if activation in _HE else rest
-    if layer.bias is not None:
-        layer.bias.zero_()
     if scheme == "orthogonal":
         nn.init.orthogonal_(layer.weight, math.sqrt(2) if activation in _HE else 1.0)
         return
-    n_in, n_out = nn.init._calculate_fan_in_and_fan_out(layer.weight)
     who, _, shape = scheme.partition("_")
     variance = {"glorot": 2 / (n_in + n_out), "he": 2 / n_in, "lecun": 1 / n_in}[who]
     if shape == "uniform":  # on [-a, a] the variance is a^2 / 3

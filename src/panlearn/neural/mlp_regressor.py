@@ -111,7 +111,7 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
     >>> import numpy as np
     >>> from panlearn.neural import MLPRegressor
     >>> x = np.linspace(-3, 3, 100)[:, None]
-    >>> model = MLPRegressor(activation="tanh", max_epochs=200, random_state=0)
+    >>> model = MLPRegressor(max_epochs=200, random_state=0)
     >>> bool(model.fit(x, np.sin(x[:, 0])).score(x, np.sin(x[:, 0])) > 0.99)
     True
     """
@@ -154,7 +154,7 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
         MLPRegressor
             The model itself.
         """
-        rows = self._read(X, y, sample_weight, "numbers", first=True)
+        rows: Any = self._read(X, y, sample_weight, "numbers", first=True)
         self._scale_targets(rows)
         return self._train(rows, self._encode(rows.y), strata=None)
 
@@ -175,7 +175,7 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
             The model itself.
         """
         first = not self.__sklearn_is_fitted__()
-        rows = self._read(X, y, sample_weight, "numbers", first)
+        rows: Any = self._read(X, y, sample_weight, "numbers", first)
         if first:
             self._scale_targets(rows)
         elif rows.y.shape[1:] != np.shape(self.target_mean_):
