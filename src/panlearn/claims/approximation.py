@@ -25,7 +25,7 @@ def spline(knots: np.ndarray, values: np.ndarray) -> Any:
     """
     slopes = np.diff(values) / np.diff(knots)
     changes = np.diff(slopes, prepend=0.0)
-    module = MLP((1, len(slopes), 1)).double()
+    module: Any = MLP((1, len(slopes), 1)).double()
     first, last = module.layers[0], module.layers[2]
     first.weight.data = torch.ones(len(slopes), 1, dtype=torch.float64)
     first.bias.data = -torch.tensor(knots[:-1])
@@ -108,7 +108,7 @@ def depth_multiplies_linear_pieces() -> Iterator[Evidence]:
 def regions_of_one_layer() -> Iterator[Evidence]:
     """One ReLU layer of n units cuts R^d into sum_{j <= d} C(n, j) regions: 29 for n = 7, d = 2."""
     with seeded(3):
-        layer = MLP((2, 7, 1), "relu").layers[0]
+        layer: Any = MLP((2, 7, 1), "relu").layers[0]
         points = torch.randn(400_000, 2) * torch.logspace(-1, 2, 400_000)[:, None]
         layer.bias.data.uniform_(-1, 1)
     patterns = ((layer(points) > 0).long() * 2 ** torch.arange(7)).sum(1)
@@ -156,7 +156,7 @@ def ridge_functions_reach_more_dimensions() -> Iterator[Evidence]:
 
 def affine(weights: np.ndarray, bias: np.ndarray) -> Any:
     """A layer without activation."""
-    module = MLP((weights.shape[1], weights.shape[0]), "identity").double()
+    module: Any = MLP((weights.shape[1], weights.shape[0]), "identity").double()
     module.layers[0].weight.data = torch.tensor(weights)
     module.layers[0].bias.data = torch.tensor(bias)
     return module
@@ -187,7 +187,7 @@ def linear_means_a_matrix() -> Iterator[Evidence]:
 def stacked_linear_layers_are_one() -> Iterator[Evidence]:
     """Layers without a nonlinearity make one matrix, of a rank no greater than the narrowest."""
     with seeded(0):
-        module = MLP((6, 2, 5), "identity").double()
+        module: Any = MLP((6, 2, 5), "identity").double()
     first, second = module.layers[0], module.layers[2]
     product = second.weight @ first.weight
     x = torch.eye(6, dtype=torch.float64)
@@ -202,7 +202,7 @@ def stacked_linear_layers_are_one() -> Iterator[Evidence]:
 def linear_layers_collapse() -> Iterator[Evidence]:
     """W2 (W1 x + b1) + b2 = (W2 W1) x + (W2 b1 + b2): depth without a nonlinearity adds nothing."""
     with seeded(1):
-        module = MLP((3, 8, 2), "identity").double()
+        module: Any = MLP((3, 8, 2), "identity").double()
         x = torch.randn(20, 3, dtype=torch.float64)
     first, second = module.layers[0], module.layers[2]
     one = affine(

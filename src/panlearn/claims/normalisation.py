@@ -22,7 +22,7 @@ TINY = 1e-300  # stands for an epsilon of zero, which PyTorch does not take
 def batch_norm(features: int, eps: float = 1e-5) -> Any:
     """The layer that `MLPClassifier` has for normalization="batch", with a given epsilon."""
     with seeded(0):
-        layer = MLP((2, features, 1), normalization="batch").double().layers[1]
+        layer: Any = MLP((2, features, 1), normalization="batch").double().layers[1]
     layer.eps = eps
     return layer
 
@@ -139,7 +139,7 @@ def layer_norm_looks_at_one_row() -> Iterator[Evidence]:
     """
     x = rows(d=3)
     with seeded(0):
-        layer = MLP((2, 3, 1), normalization="layer").double().layers[1]
+        layer: Any = MLP((2, 3, 1), normalization="layer").double().layers[1]
     layer.eps = 0.0
     out = layer(x).detach()
     yield equal("mean of each row", out.mean(1), np.zeros(64), 1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -61,7 +62,7 @@ class WeightAverage:
             self.values = [_like(v, p) for v, p in zip(values, self._parameters, strict=True)]
 
 
-def _like(value: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+def _like(value: torch.Tensor, parameter: Any) -> torch.Tensor:
     """The value where and how the parameter is kept."""
     value = value.to(dtype=parameter.dtype, device=parameter.device)
     if hasattr(parameter, "device_mesh"):

@@ -36,6 +36,8 @@ class MultilayerPerceptron(DeepEstimator):
     patience: int | None
     validation_fraction: float
     random_state: Any
+    history_: dict[str, list[float]]
+    optimizer_state_: dict[str, Any]
     mean_: np.ndarray
     scale_: np.ndarray
     n_outputs_: int
@@ -97,7 +99,7 @@ class MultilayerPerceptron(DeepEstimator):
                 "by one, or a stream to neural.train"
             )
         rows.reject_non_finite()
-        if rows.weight is not None:
+        if rows.weight is not None and rows.y is not None:
             there = rows.weight > 0
             rows = ArrayRows(rows.X[there], rows.y[there], rows.weight[there])
         return rows

@@ -130,7 +130,7 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
     --------
     >>> from panlearn.neural import MLPClassifier
     >>> X, y = [[0, 0], [1, 0], [0, 1], [1, 1]], ["no", "yes", "yes", "no"]
-    >>> MLPClassifier(8, activation="tanh", random_state=0).fit(X, y).predict(X)
+    >>> MLPClassifier(16, max_epochs=200, random_state=0).fit(X, y).predict(X)
     array(['no', 'yes', 'yes', 'no'], dtype='<U3')
     """
 
