@@ -1,12 +1,15 @@
-"""Vectors of words and classes of documents against gensim and fastText."""
+"""Vectors of words and classes of documents against gensim and scikit-learn."""
 
 from itertools import permutations
 
 import gensim.models
 import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from benchmarks.harness import Workload
-from panlearn.text import Word2Vec
+from panlearn.text import FastTextClassifier, GloVe, Word2Vec
 
 TOPICS = 100
 
@@ -44,7 +47,7 @@ def people(n=150_000):
 
 def learned(model):
     """The words and vectors of ours or of gensim's."""
-    if isinstance(model, Word2Vec):
+    if isinstance(model, Word2Vec | GloVe):
         return model.words_.tolist(), model.vectors_
     return model.wv.index_to_key, model.wv.vectors
 
@@ -84,6 +87,19 @@ def analogy_quality(_, model):
     return {"analogies": float(np.mean(right))}
 
 
+def subjects(n=50_000):
+    """Documents of 40 words on 20 subjects: two are of the subject, by Zipf's law."""
+    rng = np.random.default_rng(0)
+    share = 1 / np.arange(1, 1001)
+    y = rng.integers(20, size=n)
+    own = np.minimum(rng.zipf(1.3, size=(n, 2)), 500) + 1000 + 300 * y[:, None]
+    shared = rng.choice(1000, p=share / share.sum(), size=(n, 38))
+    words = rng.permuted(np.hstack([own, shared]), axis=1)
+    texts = [" ".join(f"word{i}" for i in row) for row in words.tolist()]
+    half = n // 2
+    return texts[:half], y[:half], texts[half:], y[half:]
+
+
 def word2vec(**options):
     ours = {"random_state": 1, **options}
     theirs = {"seed": 1, "workers": 2, **options}
@@ -108,5 +124,26 @@ def workloads():
         people,
         word2vec(epochs=3, sg=1),
         analogy_quality,
+        repeats=1,
+    )
+    yield Workload(
+        "GloVe, planted analogies, 1e6 tokens, ten epochs",
+        "text.GloVe",
+        people,
+        {"panlearn": lambda texts: GloVe(100, epochs=10, random_state=1).fit(texts)},
+        analogy_quality,
+        repeats=1,
+    )
+    yield Workload(
+        "FastTextClassifier, 25,000 documents, 20 subjects, five epochs",
+        "text.FastTextClassifier",
+        subjects,
+        {
+            "panlearn": lambda data: FastTextClassifier(20, epoch=5, random_state=0).fit(*data[:2]),
+            "scikit-learn, logistic regression": lambda data: make_pipeline(
+                CountVectorizer(), LogisticRegression(C=0.1)
+            ).fit(*data[:2]),
+        },
+        lambda data, model: {"accuracy": float(model.score(*data[2:]))},
         repeats=1,
     )
