@@ -230,8 +230,8 @@ class Corpus:
         frequent = [(-n, w) for n, w in zip(counted, tokens.words, strict=True) if n >= min_count]
         if not frequent:
             raise ValueError(
-                f"nothing to learn from: no word occurs {min_count} times; lower min_count, or "
-                "give more documents"
+                f"nothing to learn from: no word occurs {min_count} times; lower min_count, give "
+                "more documents, or a tokenizer that finds more words"
             )
         frequent.sort()
         words = [word for _, word in frequent]

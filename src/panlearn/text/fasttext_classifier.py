@@ -164,7 +164,8 @@ class FastTextClassifier(ClassifierMixin, TextModel):
         self.buckets_ = np.unique(raw[raw >= len(self.words_)]) - len(self.words_)
         if not len(self.words_) and not len(self.buckets_):
             raise ValueError(
-                f"nothing to learn from: no word occurs {self.min_count} times; lower min_count"
+                f"nothing to learn from: no word occurs {self.min_count} times; lower min_count "
+                "or give a tokenizer that finds more words: the usual one wants two letters"
             )
 
     def _hashed(self, tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:
