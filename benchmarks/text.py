@@ -42,7 +42,7 @@ def approximation(texts, result):
 
 def ours_embedding(texts):
     model = CooccurrenceEmbedding(50, window=5).fit(texts)
-    return model.embedding_, model.embedding_ * model.signs_
+    return model.vectors_, model.vectors_ * model.signs_
 
 
 def truncated_svd(texts):

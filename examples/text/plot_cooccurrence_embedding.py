@@ -54,7 +54,7 @@ middle.set(xlabel="component", ylabel="eigenvalue", title="largest in absolute v
 place = {word: i for i, word in enumerate(model.words_)}
 for k, (name, parts) in enumerate(groups.items()):
     members = " ".join(parts).split()
-    points = model.embedding_[[place[w] for w in members]][:, 1:3]
+    points = model.vectors_[[place[w] for w in members]][:, 1:3]
     right.scatter(*points.T, color=f"C{k}", label=name)
     for word, at in zip(members[:5], points, strict=False):
         right.annotate(word, at, fontsize=7)

@@ -26,7 +26,7 @@ def test_no_matrix_of_that_rank_is_nearer(rng, weighting, k):
     sentences = corpus(rng)
     model = CooccurrenceEmbedding(k, weighting=weighting).fit(sentences)
     M = matrix(model, sentences)
-    E, S = model.embedding_, np.diag(model.signs_)
+    E, S = model.vectors_, np.diag(model.signs_)
     left = np.sort(np.abs(np.linalg.eigvalsh(M)))[: max(len(M) - k, 0)]
     distance = np.linalg.norm(M - E @ S @ E.T)
     # Eckart and Young: what is left are the other singular values
@@ -39,7 +39,7 @@ def test_negative_eigenvalues_keep_their_signs():
     """Two words that only meet each other have the eigenvalues +-C."""
     model = CooccurrenceEmbedding(2, window=1, weighting="count").fit([["a", "b"] * 50])
     np.testing.assert_allclose(np.sort(model.eigenvalues_), [-99, 99], rtol=1e-12)
-    E = model.embedding_
+    E = model.vectors_
     np.testing.assert_allclose(E * model.signs_ @ E.T, [[0, 99], [99, 0]], atol=1e-10)
     assert abs((E @ E.T)[0, 1]) < 1e-10  # without the signs they would not seem to meet
 
@@ -53,13 +53,13 @@ def test_words_of_a_subject_are_similar(rng):
         assert cosines == sorted(cosines, reverse=True)
         assert word not in dict(near)
     assert len(model.most_similar("sea1", topn=99)) == 23
-    with pytest.raises(ValueError, match="'ship' has no vector"):
+    with pytest.raises(ValueError, match="'ship' was not learned"):
         model.most_similar("ship")
 
 
 def test_a_document_is_the_mean_of_its_words(rng):
     model = CooccurrenceEmbedding(4).fit(corpus(rng))
-    at = {w: model.embedding_[i] for i, w in enumerate(model.words_)}
+    at = {w: model.vectors_[i] for i, w in enumerate(model.words_)}
     X = model.transform([["sea1", "sea1", "tree2", "unknown"], [], ["unknown"]])
     np.testing.assert_allclose(X[0], (2 * at["sea1"] + at["tree2"]) / 3, rtol=1e-12)
     assert not X[1:].any()
@@ -76,3 +76,12 @@ def test_rare_words_get_no_vector(rng):
         CooccurrenceEmbedding(min_count=10**6).fit(sentences)
     with pytest.raises(ValueError, match="one window"):
         CooccurrenceEmbedding().fit(["alone", ""])
+
+
+def test_vectors_of_a_file_are_used_and_not_learned_on(rng, tmp_path):
+    model = CooccurrenceEmbedding(4).fit(corpus(rng))
+    model.save_word2vec_format(tmp_path / "vectors.txt")
+    loaded = CooccurrenceEmbedding.load_word2vec_format(tmp_path / "vectors.txt")
+    assert loaded.most_similar("sea3", topn=3)[0][0] == model.most_similar("sea3", topn=3)[0][0]
+    with pytest.raises(ValueError, match="no counts"):
+        loaded.partial_fit(corpus(rng))

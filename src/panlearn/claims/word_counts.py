@@ -46,7 +46,7 @@ def eigenvectors_embed_words() -> Iterator[Evidence]:
     """
     turns = CooccurrenceEmbedding(2, window=1, weighting="count").fit([["a", "b"] * 50])
     yield equal("eigenvalues of words in turn", np.sort(turns.eigenvalues_), [-99, 99], 1e-10)
-    E = turns.embedding_
+    E = turns.vectors_
     yield equal("with signs", (E * turns.signs_) @ E.T, [[0, 99], [99, 0]], 1e-10)
     yield at_least("distance without them", np.abs(E @ E.T - [[0, 99], [99, 0]]).max(), 98)
     words = [str(n) for n in np.random.default_rng(176).integers(9, size=400)]
@@ -54,7 +54,7 @@ def eigenvectors_embed_words() -> Iterator[Evidence]:
     spectrum = np.sort(np.abs(np.linalg.eigvalsh(C)))[::-1]
     for k in (1, 3, 6):
         model = CooccurrenceEmbedding(k, window=2, weighting="count").fit([words])
-        near = (model.embedding_ * model.signs_) @ model.embedding_.T
+        near = (model.vectors_ * model.signs_) @ model.vectors_.T
         error, best = np.linalg.norm(C - near), np.linalg.norm(spectrum[k:])
         yield equal(f"error of rank {k} and of the best", error, best, 1e-9 * C.sum())
 

@@ -8,18 +8,16 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.preprocessing import normalize
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Positive
-from panlearn.text._base import TextModel
 from panlearn.text._cooccurrence import SENTENCE_END, CooccurrenceCounts, pmi
-from panlearn.text._documents import Tokenizer, Vocabulary, WordTokenizer
+from panlearn.text._documents import Tokenizer, WordTokenizer
+from panlearn.text._word_vectors import WordVectors
 
 
 @dataclass(eq=False, repr=False)
-class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
+class CooccurrenceEmbedding(WordVectors):
     r"""Vectors of words whose products approximate how words occur together.
 
     .. math::
@@ -31,7 +29,7 @@ class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
 
     Parameters
     ----------
-    n_components : int, default=50
+    vector_size : int, default=50
         The length k of the vectors; at most the number of words.
     window : int, default=5
         The largest distance of two words that count as together.
@@ -48,11 +46,11 @@ class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     ----------
     words_ : ndarray of object, shape (n_words,)
         The words that have a vector, sorted.
-    embedding_ : ndarray of shape (n_words, n_components)
+    vectors_ : ndarray of shape (n_words, vector_size)
         The vectors E.
-    eigenvalues_ : ndarray of shape (n_components,)
+    eigenvalues_ : ndarray of shape (vector_size,)
         Those of M, the largest in absolute value first.
-    signs_ : ndarray of shape (n_components,)
+    signs_ : ndarray of shape (vector_size,)
         The diagonal of S.
     statistic_ : CooccurrenceCounts
         The counts, from which `partial_fit` goes on.
@@ -77,12 +75,12 @@ class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     --------
     >>> from panlearn.text import CooccurrenceEmbedding
     >>> texts = ["cat drinks milk", "dog drinks water", "big cat eats fish", "big dog eats meat"]
-    >>> model = CooccurrenceEmbedding(n_components=3, window=1).fit(texts)
+    >>> model = CooccurrenceEmbedding(3, window=1).fit(texts)
     >>> [word for word, _ in model.most_similar("cat", topn=1)]
     ['dog']
     """
 
-    n_components: Positive[int] = 50
+    vector_size: Positive[int] = 50
     _: KW_ONLY
     window: Positive[int] = 5
     min_count: Positive[int] = 1
@@ -128,6 +126,8 @@ class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         CooccurrenceEmbedding
             The model itself.
         """
+        if self.__sklearn_is_fitted__() and not hasattr(self, "statistic_"):
+            raise ValueError("these vectors were read from a file and have no counts to go on from")
         return self._learn(getattr(self, "statistic_", 0), X, sample_weight)
 
     def _learn(self, seen: Any, X: Any, sample_weight: Any) -> Self:
@@ -146,10 +146,10 @@ class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
                 f"{self.min_count} times stand in one window"
             )
         matrix = self._matrix(kept)
-        values, vectors = _largest(matrix, min(self.n_components, len(kept.words)))
+        values, vectors = _largest(matrix, min(self.vector_size, len(kept.words)))
         self.statistic_, self.words_ = counted, kept.words
         self.eigenvalues_, self.signs_ = values, np.sign(values)
-        self.embedding_ = vectors * np.sqrt(np.abs(values))
+        self.vectors_ = vectors * np.sqrt(np.abs(values))
         return self
 
     def _matrix(self, counts: CooccurrenceCounts) -> sparse.csr_array:
@@ -157,54 +157,6 @@ class CooccurrenceEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             return pmi(counts, positive=True)
         together = counts.symmetric
         return together.log1p() if self.weighting == "log" else together
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Give the mean of the vectors of the words of each document; zero if none is known.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_components)
-        """
-        tokens = self._read(X)
-        known = Vocabulary(tuple(self.words_.tolist())).encode(tokens)
-        document = np.repeat(np.arange(len(known)), known.lengths)[known.values >= 0]
-        shape = (len(known), len(self.words_))
-        at = (document, known.values[known.values >= 0])
-        counts = sparse.coo_array((np.ones(len(document)), at), shape=shape).tocsr()
-        return normalize(counts, "l1") @ self.embedding_
-
-    def most_similar(self, word: str, topn: int = 10) -> list[tuple[str, float]]:
-        """Give the words whose vectors have the smallest angle with that of a word.
-
-        Parameters
-        ----------
-        word : str
-            A word that has a vector.
-        topn : int, default=10
-            How many.
-
-        Returns
-        -------
-        list of (str, float)
-            Words and cosines, the nearest first.
-        """
-        self._require_fitted()
-        at = int(np.searchsorted(self.words_, word))
-        if at == len(self.words_) or self.words_[at] != word:
-            raise ValueError(f"{word!r} has no vector: it was seen fewer than min_count times")
-        unit = normalize(self.embedding_)
-        cosine = unit @ unit[at]
-        order = np.argsort(-cosine, kind="stable")
-        return [(str(self.words_[i]), float(cosine[i])) for i in order[order != at][:topn]]
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
 
 
 def _largest(matrix: sparse.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
