@@ -40,6 +40,7 @@ def build():
     rng = np.random.default_rng(1)
     return {
         "ours": ours,
+        "module": ours._with_weights(),
         "peer": peer,
         "start": {k: v.clone() for k, v in peer.state_dict().items()},
         "ids": torch.from_numpy(rng.integers(N_TOKENS, size=(8, CONTEXT))),
@@ -48,9 +49,10 @@ def build():
 
 
 def train_ours(data):
-    module = data["ours"]._with_weights()
+    weights = data["ours"].weights_.items()
+    data["module"].load_state_dict({name: torch.from_numpy(w) for name, w in weights})
     run = train(
-        module,
+        data["module"],
         next_token_losses,
         [(data["ids"],)],
         max_epochs=N_STEPS,

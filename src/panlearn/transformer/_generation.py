@@ -64,7 +64,7 @@ class Cache:
         self._written, self._read = slice(first, self.end), slice(low, self.end)
         columns = self._places[self._written]
         if low == max(self.starts):
-            return columns - low, None
+            return self._places[first - low : self.end - low], None
         starts = torch.tensor(self.starts, device=columns.device)[:, None]
         keys = self._places[self._read]
         real = (keys >= starts)[:, None, None]

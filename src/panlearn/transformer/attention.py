@@ -165,14 +165,16 @@ def _of_one_query(
 
     Heads of a group are the queries of their key head, so that nothing is repeated.
     """
-    query = query.unflatten(-3, (-1, group)).squeeze(-2) if group > 1 else query
-    scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
+    shape = (*query.shape[:-1], value.shape[-1])
+    # one product for each head of keys of each sequence, on views of what there is
+    query = query.reshape(-1, group, query.shape[-1])
+    key, value = key.flatten(0, -3), value.flatten(0, -3)
+    scale = 1 / math.sqrt(query.shape[-1])
+    scores = torch.baddbmm(query.new_empty(()), query, key.transpose(1, 2), beta=0, alpha=scale)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    mean = scores.softmax(dim=-1) @ value
-    if mask is not None:
-        mean = mean.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-    return mean.flatten(-3, -2).unsqueeze(-2) if group > 1 else mean
+        scores = scores.view(*shape[:-2], 1, -1).masked_fill(~mask, -torch.inf).view_as(scores)
+    mean = torch.bmm(scores.softmax(dim=-1), value).view(shape)
+    return mean if mask is None else mean.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
 
 
 def attention_weights(
