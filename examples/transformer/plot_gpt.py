@@ -8,9 +8,8 @@ close, it has to find out.
 """
 
 # %%
-# The manual comes with Python: 79 chapters. The last tenth of the text is kept out. Here a minute
-# of training reads a quarter of the chapters a few times; with all of them and 2400 steps, the
-# loss goes on falling, to the dashed line.
+# The manual comes with Python: 79 chapters. Here a minute of training reads twenty of them a few
+# times; the last tenth of their text is kept out.
 
 from pydoc_data.topics import topics
 
