@@ -8,12 +8,11 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from panlearn.core.estimator import fitting
-from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Fraction, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.text._cooccurrence import CooccurrenceCounts
-from panlearn.text._documents import Tokenizer, WordTokenizer, read_documents
+from panlearn.text._documents import Tokenizer, WordTokenizer
 from panlearn.text._glove_training import Entries, Sides
 from panlearn.text._word2vec_training import Jobs, threads
 from panlearn.text._word_vectors import WordVectors
@@ -123,9 +122,8 @@ class GloVe(WordVectors):
         GloVe
             The model itself.
         """
-        rows = read_documents(self, X, None, sample_weight, tokenizer=self.tokenizer)
-        seen = map_reduce(
-            lambda X, y, weight: CooccurrenceCounts.of(X, self.window, weight), rows
+        seen = CooccurrenceCounts.of_rows(
+            self, X, sample_weight, window=self.window, boundary=None, tokenizer=self.tokenizer
         ).most_frequent(self.min_count)
         rng = generator(self.random_state)
         pairs = seen.symmetric
