@@ -128,7 +128,9 @@ def test_only_what_changed_is_read_again(run, folder, tmp_path, monkeypatch):
     update_index([str(folder)], output)
     assert len(seen) == 3
     seen.clear()
+    written = output.stat().st_mtime_ns
     again = update_index([str(folder)], output)
+    assert output.stat().st_mtime_ns == written
     assert (again.files, again.passages) == (3, 5)
     assert [again.new, again.changed, again.gone, again.left_out] == [[], [], [], []]
     assert not seen

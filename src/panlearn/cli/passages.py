@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,6 +83,9 @@ def update_index(
     update.gone = [path for path in known if path not in kept]
     if not kept:
         raise DataError(f"no text in {' '.join(map(str, paths))}")
+    if index is not None and kept == known:
+        update.files, update.passages = len(kept), len(index.ids_)
+        return update
     index = _brought_up(index, fresh, {*update.changed, *update.gone}, lines, overlap)
     index.files_, index.settings_ = kept, {"lines": lines, "overlap": overlap}
     update.files, update.passages = len(kept), len(index.ids_)
@@ -147,14 +151,17 @@ def _brought_up(
 def find(index: Any, query: str, k: int = 10, per_file: int = 1) -> list[Passage]:
     """Give the best k passages for a query, at most `per_file` of each file."""
     asked = query_words(query)
-    hits = index.search([asked], max(len(index.ids_), 1))[0]
-    rarity = _rarity(index, asked)
-    taken: dict[str, int] = {}
-    found: list[Passage] = []
-    for (file, first, last), score in zip(hits.ids.tolist(), hits.scores.tolist(), strict=True):
-        if taken.get(file, 0) < per_file and len(found) < k:
-            taken[file] = taken.get(file, 0) + 1
-            found.append(_passage(index, rarity, file, first, last, score))
+    n, rarity = max(len(index.ids_), 1), _rarity(index, asked)
+    for depth in (min(50 * k * per_file, n), n):  # all, if the first many are of too few files
+        hits = index.search([asked], depth)[0]
+        taken: Counter[str] = Counter()
+        found: list[Passage] = []
+        for place, score in zip(hits.ids.tolist(), hits.scores.tolist(), strict=True):
+            if taken[place[0]] < per_file and len(found) < k:
+                taken[place[0]] += 1
+                found.append(_passage(index, rarity, *place, score))
+        if len(found) == k or len(hits.ids) < depth:
+            break
     return found
 
 
