@@ -11,10 +11,12 @@ from pydoc_data.topics import topics
 
 import numpy as np
 import tiktoken
+from rapidfuzz import process
+from rapidfuzz.distance import DamerauLevenshtein, Indel, Levenshtein
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from benchmarks.harness import Workload
-from panlearn.text import BPETokenizer
+from panlearn.text import BPETokenizer, edit_distances
 
 SIZE, VOCABULARY = 20_000_000, 8000
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -90,8 +92,52 @@ def _tokens(data, encoded):
     return {"tokens": sum(map(len, ids)), "lossless": same}
 
 
+def short_words():
+    """2000 words of 4 to 12 letters: 500 and three misspellings of each, more or less far."""
+    rng, alphabet, words = np.random.default_rng(0), list("abcdefghijklmnopqrstuvwxyz"), []
+    for _ in range(500):
+        root = rng.choice(list("etaoinshrdlucmfw"), rng.integers(4, 13))
+        for _ in range(4):
+            word = root.copy()
+            for _ in range(rng.integers(0, 4)):
+                word[rng.integers(len(word))] = rng.choice(alphabet)
+            words.append("".join(word))
+    return words
+
+
+def long_strings():
+    """300 strings of 500 letters of four kinds."""
+    rng = np.random.default_rng(1)
+    return ["".join(rng.choice(list("ACGT"), 500)) for _ in range(300)]
+
+
+def _distances(name, build, scorer, **options):
+    return Workload(
+        name,
+        "text.edit_distances",
+        build,
+        {
+            "panlearn": lambda strings: edit_distances(strings, **options),
+            "rapidfuzz": lambda strings: process.cdist(
+                strings, strings, scorer=scorer.distance, workers=2
+            ),
+        },
+        lambda strings, found: {"sum": found.sum()},
+        repeats=10,
+    )
+
+
 def workloads():
     return [
+        _distances("edit distances, 2000 x 2000 words", short_words, Levenshtein),
+        _distances("edit distances, 300 x 300 of 500 letters", long_strings, Levenshtein),
+        _distances("insertions and deletions, 2000 x 2000", short_words, Indel, substitute=2),
+        _distances(
+            "Damerau's distances, 2000 x 2000",
+            short_words,
+            DamerauLevenshtein,
+            transposition="damerau",
+        ),
         Workload(
             "BPE, 8000 tokens of 20 MB, training",
             "text.BPETokenizer",

@@ -43,7 +43,10 @@ def distances(
     for k in range(len(patterns.offsets) - 1):
         longest = max(longest, patterns.offsets[k + 1] - patterns.offsets[k])
     n_rows = longest_text + 1 if swaps == DAMERAU else 3
-    table, seen = np.empty((n_rows, longest + 1)), np.zeros(n_letters, np.int64)
+    table = np.empty(
+        (n_rows, longest + 1), costs.dtype
+    )  # of integers, which are quicker, or floats
+    seen = np.zeros(n_letters, np.int64)
     for t in range(first, last):
         a = texts.letters[texts.offsets[t] : texts.offsets[t + 1]]
         for k in range(len(patterns.offsets) - 1):
@@ -65,14 +68,14 @@ def _distance(
         table[0, j] = j * insert
     for i in range(1, len(a) + 1):
         row, above, two_above = table[i % 3], table[(i - 1) % 3], table[(i - 2) % 3]
-        row[0] = i * delete
+        left = row[0] = i * delete
         for j in range(1, len(b) + 1):
             same = a[i - 1] == b[j - 1]
             best = above[j - 1] if same else above[j - 1] + substitute
-            best = min(best, above[j] + delete, row[j - 1] + insert)
+            best = min(best, above[j] + delete)
             if swaps and i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
                 best = min(best, two_above[j - 2] + substitute)
-            row[j] = best
+            left = row[j] = min(best, left + insert)  # last: only this waits for the cell before
     return table[len(a) % 3, len(b)]
 
 
@@ -85,17 +88,18 @@ def _damerau(
     for j in range(len(b) + 1):
         table[0, j] = j * insert
     for i in range(1, len(a) + 1):
-        table[i, 0] = i * delete
+        row, above = table[i], table[i - 1]
+        left = row[0] = i * delete
         last = 0  # where b last had the letter a[i - 1]
         for j in range(1, len(b) + 1):
             same = a[i - 1] == b[j - 1]
-            best = table[i - 1, j - 1] if same else table[i - 1, j - 1] + substitute
-            best = min(best, table[i - 1, j] + delete, table[i, j - 1] + insert)
-            row = seen[b[j - 1]]  # where a last had the letter b[j - 1]
-            if row and last:
-                between = (i - row - 1) * delete + (j - last - 1) * insert
-                best = min(best, table[row - 1, last - 1] + between + substitute)
-            table[i, j] = best
+            best = above[j - 1] if same else above[j - 1] + substitute
+            best = min(best, above[j] + delete)
+            if last and seen[b[j - 1]]:  # where a last had the letter b[j - 1]
+                start = seen[b[j - 1]] - 1
+                between = (i - start - 2) * delete + (j - last - 1) * insert
+                best = min(best, table[start, last - 1] + between + substitute)
+            left = row[j] = min(best, left + insert)
             if same:
                 last = j
         seen[a[i - 1]] = i
@@ -108,7 +112,8 @@ def _damerau(
 def moves(a: np.ndarray, b: np.ndarray, costs: np.ndarray, swaps: int) -> np.ndarray:
     """The last edit of a cheapest path to each cell; letters are paired where they can be."""
     insert, delete, substitute = costs
-    table, moves = np.empty((3, len(b) + 1)), np.empty((len(a) + 1, len(b) + 1), np.uint8)
+    table = np.empty((3, len(b) + 1), costs.dtype)
+    moves = np.empty((len(a) + 1, len(b) + 1), np.uint8)
     for j in range(len(b) + 1):
         table[0, j], moves[0, j] = j * insert, INSERT
     for i in range(1, len(a) + 1):
@@ -116,7 +121,8 @@ def moves(a: np.ndarray, b: np.ndarray, costs: np.ndarray, swaps: int) -> np.nda
         row[0], moves[i, 0] = i * delete, DELETE
         for j in range(1, len(b) + 1):
             same = a[i - 1] == b[j - 1]
-            best, move = above[j - 1] + (0.0 if same else substitute), EQUAL if same else REPLACE
+            best = above[j - 1] if same else above[j - 1] + substitute
+            move = EQUAL if same else REPLACE
             if above[j] + delete < best:
                 best, move = above[j] + delete, DELETE
             if row[j - 1] + insert < best:

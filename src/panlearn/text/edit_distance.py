@@ -277,7 +277,9 @@ def _check_costs(
             "with transposition='damerau' a swap must not be cheaper than half an insertion and a "
             "deletion: raise substitute"
         )
-    return np.array([insert, delete, substitute], dtype=float), _SWAPS[transposition]
+    costs = np.array([insert, delete, substitute], dtype=float)
+    whole = (costs == np.round(costs)).all() and costs.max() < 2**31
+    return costs.astype(np.int64) if whole else costs, _SWAPS[transposition]
 
 
 def _read(A: Any, B: Any) -> tuple[int, Strings, Strings]:
@@ -328,7 +330,8 @@ def _result(
         if not isinstance(score_cutoff, int | float | np.number) or not score_cutoff >= 0:
             raise ValueError(f"score_cutoff must be a number from 0 on; got {score_cutoff!r}")
         limit = float(score_cutoff) + 1
-    whole = all(cost == round(cost) for cost in costs[np.isfinite(costs)])
+    finite = costs[np.isfinite(costs)]
+    whole = (finite == np.round(finite)).all()
     if dtype is None:
         exact = whole and (math.isinf(limit) or limit == round(limit))
         integers = np.int32 if min(largest, limit) < 2**31 else np.int64
