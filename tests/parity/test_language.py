@@ -5,7 +5,7 @@ import pytest
 from tests.text.test_hmm_tagger import corpus
 
 from panlearn.claims.language import smoothed_loss
-from panlearn.text import HMMTagger, NGramModel
+from panlearn.text import HMMTagger, NGramModel, SpellCorrector
 
 TEXTS = ["a b a c a b", "b a b", "c", "a a a b c b a", "b c b c a d", "d a b a c", "a d d"]
 
@@ -92,3 +92,19 @@ def test_the_tagger_is_as_right_as_those_of_nltk(rng):
             [a == b for f, t in zip(found, tags, strict=True) for a, b in zip(f, t, strict=True)]
         )
         assert model.score(new, tags) >= right
+
+
+def test_the_corrector_finds_what_symspellpy_finds(rng):
+    symspellpy = pytest.importorskip("symspellpy")
+    letters = list("abcde")
+    words = {"".join(rng.choice(letters, n)) for n in rng.integers(3, 9, 400)}
+    counts = {word: int(rng.integers(1, 1000)) for word in sorted(words)}
+    peer = symspellpy.SymSpell(max_dictionary_edit_distance=2, prefix_length=7)
+    for word, count in counts.items():
+        peer.create_dictionary_entry(word, count)
+    model = SpellCorrector.from_counts(counts)
+    for _ in range(100):
+        word = "".join(rng.choice(letters, rng.integers(2, 10)))
+        theirs = peer.lookup(word, symspellpy.Verbosity.ALL, max_edit_distance=2)
+        ours = model.suggest(word, n=10**6)
+        assert {s.word: s.distance for s in ours} == {t.term: t.distance for t in theirs}

@@ -16,6 +16,7 @@ from panlearn.text.latent_dirichlet_allocation import LatentDirichletAllocation
 from panlearn.text.ngram_model import NGramModel
 from panlearn.text.pagerank import pagerank
 from panlearn.text.plsa import PLSA
+from panlearn.text.spell_corrector import SpellCorrector
 from panlearn.text.text_rank import TextRank
 from panlearn.text.tfidf_vectorizer import TfidfVectorizer
 from panlearn.text.word2vec import Word2Vec
@@ -29,6 +30,7 @@ __all__ = [
     "HMMTagger",
     "LatentDirichletAllocation",
     "NGramModel",
+    "SpellCorrector",
     "TextRank",
     "TfidfVectorizer",
     "Word2Vec",

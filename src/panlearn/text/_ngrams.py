@@ -177,15 +177,15 @@ class NGramTables(Value):
 
     def score(self, grams: np.ndarray) -> np.ndarray:
         """p(w | h) of rows (h, w)."""
-        word, number = grams[:, -1].astype(np.int64), np.zeros(len(grams), dtype=np.int64)
+        word, number = grams[:, -1], np.zeros(len(grams), dtype=np.int64)
         value = np.full(len(grams), 1 / (self.size - 1))
         for k in range(self.order):
             if k:
                 number = _find(self.contexts[k], number, grams[:, -1 - k], self.size)
-            known = number >= 0
-            value[known] *= self.rest[k][number[known]]
+            value *= np.where(number < 0, 1.0, self.rest[k][number])
             place = _find(self.grams[k], number, word, self.size)
-            value[place >= 0] += self.own[k][place[place >= 0]]
+            if len(self.own[k]):
+                value += np.where(place < 0, 0.0, self.own[k][place])
         return value
 
     def law(self, context: np.ndarray) -> np.ndarray:
@@ -207,7 +207,9 @@ class NGramTables(Value):
 
 def _find(table: np.ndarray, number: np.ndarray, word: np.ndarray, size: int) -> np.ndarray:
     """Places of the keys; -1 where there is none, or `number` is -1."""
+    if not len(table):
+        return np.full(len(number), -1)
     key = number * size + word
-    place = np.minimum(np.searchsorted(table, key), max(len(table) - 1, 0))
-    there = (number >= 0) & (table[place] == key) if len(table) else np.zeros(len(key), dtype=bool)
-    return np.where(there, place, -1)
+    place = np.searchsorted(table, key)
+    place[place == len(table)] = 0
+    return np.where((number >= 0) & (table[place] == key), place, -1)

@@ -162,10 +162,14 @@ class NGramModel(TextModel):
         )
         if not counted.weight:
             raise ValueError("there is no document, so there is nothing to learn from")
+        self._take(counted)
+        return self
+
+    def _take(self, counted: NGramCounts) -> None:
+        """Learn what follows from the counts."""
         kept = counted.restrict(self.min_count) if self.min_count > 1 else counted
         self.statistic_, self.words_ = counted, kept.words
         self._weigh(kept)
-        return self
 
     def _weigh(self, counted: NGramCounts) -> None:
         """Turn counts into the tables of `NGramTables`."""
@@ -360,12 +364,17 @@ class NGramModel(TextModel):
             return np.log(self.tables_.score(grams))
 
     def _law(self, context: Any) -> np.ndarray:
+        """P of every number of a word."""
+        return self.tables_.law(self._before(context))
+
+    def _before(self, context: Any) -> np.ndarray:
+        """Numbers of the last order - 1 words, after beginnings if there are fewer."""
         self._require_fitted()
         if isinstance(context, str):
             raise ValueError(f"context is a list of words; got the single str {context!r}")
         n = self.tables_.order - 1
         numbers = self._numbers(list(context)[len(context) - n :] if len(context) > n else context)
-        return self.tables_.law(np.concatenate([np.full(n - len(numbers), START), numbers]))
+        return np.concatenate([np.full(n - len(numbers), START), numbers])
 
     def _numbers(self, words: Any) -> np.ndarray:
         """Numbers of words, by binary search among those that are known."""
