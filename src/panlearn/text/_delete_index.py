@@ -17,6 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from panlearn.text._weighted_edits import ADJACENT
+from panlearn.text._weighted_edits import distance as edits
+
 HEAD = 7
 """How many letters are looked at: more find fewer words that are then too far, but list more."""
 
@@ -108,14 +111,17 @@ def search(
     starts: np.ndarray,
     max_distance: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Words whose head has a rest in common, and that are within the distance; unsorted."""
+    """Words whose head has a rest in common, and that are within the distance; unsorted.
+
+    Edits are insertions, deletions, replacements and swaps of neighbours.
+    """
     shift = 64
     while 1 << (64 - shift) < len(starts) - 1:
         shift -= 1
     seen = np.zeros(len(offsets), dtype=np.bool_)
     found, distance = np.empty(16, dtype=np.int64), np.empty(16, dtype=np.int64)
     size, n = 0, min(len(word), HEAD)
-    table = np.empty((3, len(word) + max_distance + 1), dtype=np.int64)
+    table, costs = np.empty((3, len(word) + max_distance + 1)), np.ones(3)
     for deleted in range(1 << n):
         if ones(deleted) > max_distance:
             continue
@@ -127,7 +133,9 @@ def search(
                 continue
             seen[w] = True
             other = letters[offsets[w] : offsets[w + 1]]
-            d = distance_within(word, other, max_distance, table)
+            if abs(len(word) - len(other)) > max_distance:
+                continue
+            d = int(edits(word, other, costs, ADJACENT, table))
             if d <= max_distance:
                 if size == len(found):
                     found = np.concatenate((found, found))
@@ -135,27 +143,3 @@ def search(
                 found[size], distance[size] = w, d
                 size += 1
     return found[:size], distance[:size]
-
-
-@njit(cache=True, nogil=True)
-def distance_within(a: np.ndarray, b: np.ndarray, limit: int, table: np.ndarray) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours; limit + 1 if there are more.
-
-    Row i of the recursion stands in ``table[i % 3]``.
-    """
-    if abs(len(a) - len(b)) > limit:
-        return limit + 1
-    for j in range(len(b) + 1):
-        table[0, j] = j
-    for i in range(1, len(a) + 1):
-        row, above, before = table[i % 3], table[(i - 1) % 3], table[(i - 2) % 3]
-        row[0] = least = i
-        for j in range(1, len(b) + 1):
-            best = min(above[j - 1] + (a[i - 1] != b[j - 1]), above[j] + 1, row[j - 1] + 1)
-            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
-                best = min(best, before[j - 2] + 1)
-            row[j] = best
-            least = min(least, best)
-        if least > limit:
-            return limit + 1
-    return min(table[len(a) % 3, len(b)], limit + 1)

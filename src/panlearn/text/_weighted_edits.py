@@ -54,12 +54,12 @@ def distances(
             if swaps == DAMERAU:
                 found = _damerau(a, b, costs, table, seen)
             else:
-                found = _distance(a, b, costs, swaps, table)
+                found = distance(a, b, costs, swaps, table)
             out[t, k] = min(found, limit)
 
 
 @njit(cache=True, nogil=True)
-def _distance(
+def distance(
     a: np.ndarray, b: np.ndarray, costs: np.ndarray, swaps: int, table: np.ndarray
 ) -> float:
     """Three rows are enough: row i stands in ``table[i % 3]``."""
