@@ -35,7 +35,7 @@ def misspell(word):
 meant = [words(text)[:150] for text in texts[:20]]
 wrong = [[misspell(w) if rng.random() < 0.2 else w for w in text] for text in meant]
 model = SpellCorrector(tokenizer=words).fit(texts)
-print(model.correct("Teh fuction reutrns a lits of stirngs."))
+print(model.correct("Teh fuction reutrns an intger."))
 
 # %%
 # How many of the words that are not in the lexicon are put right, by the cost of an edit, with and

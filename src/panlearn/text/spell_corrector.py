@@ -187,8 +187,8 @@ class SpellCorrector(TextModel):
     def _learn(self, learn: Any, X: Any, sample_weight: Any) -> Self:
         settings = {name: getattr(self, name) for name in ("order", "min_count", "tokenizer")}
         language = NGramModel(**settings)
-        if hasattr(self, "language_model_"):
-            language.statistic_ = self.language_model_.statistic_
+        if (before := getattr(self, "language_model_", None)) is not None:
+            language.statistic_ = before.statistic_
         learn(language, X, sample_weight=sample_weight)
         if not len(language.words_):
             raise ValueError("no document has a word (of min_count), so nothing is learned")
