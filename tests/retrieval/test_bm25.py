@@ -133,7 +133,7 @@ def test_ids_are_any_labels_and_break_ties():
 @pytest.mark.parametrize(
     ("ids", "says"),
     [
-        (["a", "b"], "2"),
+        (["a", "b"], "one label a document, 3 in all; got 2"),
         (["a", "a", "b"], "more than one"),
         ([["x"], "a", "b"], "hashable"),
         ([None, "a", "b"], "no id"),
@@ -149,6 +149,8 @@ def test_bad_ids_are_refused_and_leave_the_index(ids, says):
     assert model.postings_ is before
     with pytest.raises(KeyError, match="17"):
         model.remove([17])
+    with pytest.raises(TypeError, match="in a list"):
+        model.remove("17")
     assert model.postings_ is before
 
 
@@ -170,7 +172,7 @@ def test_filters():
         model.search("cat", allowed=["nobody"])
     with pytest.raises(ValueError, match="mask of 2"):
         model.search("cat", allowed=np.array([True, False]))
-    with pytest.raises(TypeError, match="allowed"):
+    with pytest.raises(TypeError, match="in a list"):
         model.search("cat", allowed="a")
 
 

@@ -156,10 +156,11 @@ def find(index: Any, query: str, k: int = 10, per_file: int = 1) -> list[Passage
         hits = index.search([asked], depth)[0]
         taken: Counter[str] = Counter()
         found: list[Passage] = []
-        for place, score in zip(hits.ids.tolist(), hits.scores.tolist(), strict=True):
-            if taken[place[0]] < per_file and len(found) < k:
-                taken[place[0]] += 1
-                found.append(_passage(index, rarity, *place, score))
+        places_and_scores = zip(hits.ids.tolist(), hits.scores.tolist(), strict=True)
+        for (file, first, last), score in places_and_scores:
+            if taken[file] < per_file and len(found) < k:
+                taken[file] += 1
+                found.append(_passage(index, rarity, file, first, last, score))
         if len(found) == k or len(hits.ids) < depth:
             break
     return found

@@ -26,8 +26,9 @@ class Hits(NamedTuple):
 
 def as_labels(ids: Any, n: int | None = None) -> np.ndarray:
     """Give different labels as an array: of int64 if they are integers, else of objects."""
+    _reject_text(ids)
     items = [i.item() if isinstance(i, np.generic) else i for i in ids]
-    if isinstance(ids, str | bytes) or (n is not None and len(items) != n):
+    if n is not None and len(items) != n:
         raise ValueError(f"ids must be one label a document, {n} in all; got {len(items)}")
     for item in items:
         if item is None or item != item:
@@ -43,6 +44,11 @@ def as_labels(ids: Any, n: int | None = None) -> np.ndarray:
     labels = np.empty(len(items), dtype=object)
     labels[:] = items
     return labels
+
+
+def _reject_text(ids: Any) -> None:
+    if isinstance(ids, str | bytes):
+        raise TypeError(f"ids come in a list; got {ids!r}: give [{ids!r}]")
 
 
 def next_labels(labels: np.ndarray, n: int) -> np.ndarray:
@@ -74,6 +80,7 @@ def joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def positions(labels: np.ndarray, wanted: Iterable[Any]) -> np.ndarray:
     """Where the wanted ids are among the labels; an id that is not there is an error."""
+    _reject_text(wanted)
     place = {label: i for i, label in enumerate(labels.tolist())}
     items = wanted.tolist() if isinstance(wanted, np.ndarray) else list(wanted)
     try:
@@ -86,8 +93,7 @@ def as_mask(allowed: Any, labels: np.ndarray) -> np.ndarray:
     """Turn allowed ids, or a mask in the order of the ids, into a mask."""
     if allowed is None:
         return np.ones(len(labels), dtype=bool)
-    if isinstance(allowed, str | bytes):
-        raise TypeError(f"allowed must be a list of ids or a mask; got {allowed!r}")
+    _reject_text(allowed)
     values = allowed if isinstance(allowed, np.ndarray) else list(allowed)
     array = np.asarray(values) if len(values) == len(labels) else None
     if array is not None and array.dtype == bool:

@@ -12,12 +12,20 @@ from scipy import sparse
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Fraction, NonNegative, check_parameters
+from panlearn.core.sources import Batches, is_dask
 from panlearn.retrieval._labels import as_labels, as_mask, check_k, next_labels, split_hits
 from panlearn.retrieval._postings import Postings
 from panlearn.retrieval._scored import Queries, ScoredPostings
 from panlearn.retrieval._variants import Name
 from panlearn.text._base import TextModel
-from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
+from panlearn.text._documents import (
+    Tokenizer,
+    Tokens,
+    WordTokenizer,
+    as_list,
+    collect,
+    read_documents,
+)
 
 WORDS = WordTokenizer()
 
@@ -222,6 +230,9 @@ class BM25(TextModel):
 
     def _documents(self, X: Any, ids: Any) -> tuple[Tokens, np.ndarray | None]:
         """The words of documents, and their labels if they have any."""
+        if ids is not None and not is_dask(X) and not isinstance(X, Batches):
+            X = as_list(X)
+            ids = as_labels(ids, len(X)).tolist()
         block = collect(read_documents(self, X, ids, tokenizer=self.tokenizer))
         if not len(block.X):
             raise ValueError("there is no document, so nothing to index")
