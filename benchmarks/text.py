@@ -67,9 +67,9 @@ def workloads() -> Iterator[Workload]:
             repeats=3 if span == (1, 1) else 1,
         )
     yield Workload(
-        "50 components of the PPMI of 2000 documents of 200 words, window 5",
+        "50 components of the PPMI of 1000 documents of 200 words, window 5",
         "text.CooccurrenceEmbedding",
-        lambda: documents(2000, size=5000),
+        lambda: documents(1000, size=2000),
         {"panlearn": ours_embedding, "scikit-learn SVD of our PPMI": truncated_svd},
         approximation,
         repeats=2,
