@@ -175,11 +175,14 @@ class Block(nn.Module):
         )
         self.feed_forward_norm = _norm(config)
         self.feed_forward = FeedForward(config)
-        self.drop = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
+        self.dropout = config.dropout
 
     def forward(self, x: Tensor, **look: Any) -> Tensor:
         x = x + self.drop(self.attention(self.attention_norm(x), causal=True, **look))
         return x + self.drop(self.feed_forward(self.feed_forward_norm(x)))
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout) if self.training and self.dropout else x
 
 
 class Decoder(nn.Module):
@@ -191,7 +194,6 @@ class Decoder(nn.Module):
         self.tokens = nn.Embedding(n_tokens, config.width)
         if config.positions == "learned":
             self.positions = nn.Embedding(config.context, config.width)
-        self.drop = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
         blocks = [Block(config) for _ in range(config.n_layers)]
         self.blocks: Any = nn.ModuleList(blocks)
         self.norm = _norm(config)
@@ -227,7 +229,7 @@ class Decoder(nn.Module):
         else:
             # one axis for the heads, after that of the batch if positions have one
             rotation = _rotations(self.config)[:, positions].to(x).unsqueeze(-3)
-        return self.drop(x), rotation
+        return F.dropout(x, self.config.dropout, self.training), rotation
 
     def attention_maps(self, ids: Tensor) -> Tensor:
         """Say who looks at whom, shape (n_layers, batch, n_heads, n, n)."""

@@ -51,7 +51,7 @@ class Cache:
         pairs = (tuple(layer.unbind(0)) for layer in self.memory.unbind(0))
         self.layers: list[Callable] = [functools.partial(self._remember, *pair) for pair in pairs]
         self._places = torch.arange(capacity, device=like.device)
-        self._written, self._read = slice(0, 0), slice(0, 0)
+        self._first = self._low = 0
 
     @property
     def capacity(self) -> int:
@@ -61,12 +61,12 @@ class Cache:
     def begin(self, n: int) -> tuple[Tensor, Tensor | None]:
         """Make room for n columns: their positions, and a mask if rows begin in different ones."""
         low, first, self.end = min(self.starts), self.end, self.end + n
-        self._written, self._read = slice(first, self.end), slice(low, self.end)
-        columns = self._places[self._written]
+        self._low, self._first = low, first
+        columns = self._places[first : self.end]
         if low == max(self.starts):
             return self._places[first - low : self.end - low], None
         starts = torch.tensor(self.starts, device=columns.device)[:, None]
-        keys = self._places[self._read]
+        keys = self._places[low : self.end]
         real = (keys >= starts)[:, None, None]
         if n > 1:  # padding looks at itself alone: a query that sees nothing has no mean
             real = (real & (keys <= columns[:, None])) | (keys == columns[:, None])
@@ -75,9 +75,10 @@ class Cache:
     def _remember(
         self, keys: Tensor, values: Tensor, key: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor]:
-        keys[:, :, self._written] = key
-        values[:, :, self._written] = value
-        return keys[:, :, self._read], values[:, :, self._read]
+        keys.narrow(2, self._first, key.shape[2]).copy_(key)
+        values.narrow(2, self._first, key.shape[2]).copy_(value)
+        n = self.end - self._low
+        return keys.narrow(2, self._low, n), values.narrow(2, self._low, n)
 
 
 @dataclass(frozen=True)
