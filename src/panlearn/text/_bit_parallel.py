@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+UNIT, INDEL, SWAPS = 0, 1, 2
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
@@ -79,21 +80,23 @@ def distances(
     first: int,
     last: int,
     block: Block,
-    common: bool,
+    kind: int,
     scale: float,
     limit: float,
     out: np.ndarray,
 ) -> None:
     """Write the distances of the texts from `first` to `last` to the patterns of a block.
 
-    Unit distances, or with `common` those of insertions and deletions alone; times `scale`, and
-    at most `limit`.
+    With unit costs, also for swaps of neighbours, or of insertions and deletions alone; times
+    `scale`, and at most `limit`.
     """
     found = np.empty(len(block.columns), np.int64)
     for t in range(first, last):
         text = texts.letters[texts.offsets[t] : texts.offsets[t + 1]]
-        if common:
+        if kind == INDEL:
             _indel(text, block, found)
+        elif kind == SWAPS:
+            _alignment(text, block, found)
         else:
             _levenshtein(text, block, found)
         for k in range(len(found)):
@@ -114,11 +117,59 @@ def _levenshtein(text: np.ndarray, block: Block, out: np.ndarray) -> None:
         lowered[:] = 0
         for word in range(len(up)):
             _next_word(match[word], up[word], down[word], raised, lowered)
-    out[:] = len(text)
+    _add_up(len(text), up, down, block.masks, out)
+
+
+@njit(cache=True, nogil=True)
+def _add_up(
+    size: int, up: np.ndarray, down: np.ndarray, masks: np.ndarray, out: np.ndarray
+) -> None:
+    """The last entry of the last column: the first, and the differences down the column."""
+    out[:] = size
     for word in range(len(up)):
         for k in range(len(out)):
-            mask = block.masks[word, k]
+            mask = masks[word, k]
             out[k] += _ones(up[word, k] & mask) - _ones(down[word, k] & mask)
+
+
+@njit(cache=True, nogil=True)
+def _alignment(text: np.ndarray, block: Block, out: np.ndarray) -> None:
+    """Unit costs, and neighbours that are not edited otherwise may be swapped."""
+    up, down = np.empty_like(block.masks), np.zeros_like(block.masks)
+    up[:] = ~down
+    diagonal, carries = np.zeros_like(up), np.empty((3, up.shape[1]), np.uint64)
+    before = block.matches[0]
+    for letter in text:
+        match = block.matches[block.rows[letter]]
+        carries[:] = 0
+        carries[0] = 1
+        for word in range(len(up)):
+            _swap_word(match[word], before[word], up[word], down[word], diagonal[word], carries)
+        before = match
+    _add_up(len(text), up, down, block.masks, out)
+
+
+@njit(cache=True, nogil=True)
+def _swap_word(
+    match: np.ndarray,
+    before: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    diagonals: np.ndarray,
+    carries: np.ndarray,
+) -> None:
+    """As `_next_word`, with the places where this letter and the one before are swapped."""
+    carry_up, carry_down, carry_swap = carries[0], carries[1], carries[2]
+    for k in range(len(match)):
+        p, n, low = up[k], down[k], carry_down[k]
+        x, new = match[k] | low, ~diagonals[k] & match[k]
+        swap = (new << _ONE | carry_swap[k]) & before[k]
+        diagonal = (((x & p) + p) ^ p) | x | n | swap
+        raised, lowered = n | ~(diagonal | p), diagonal & p
+        shifted = raised << _ONE | carry_up[k]
+        carry_up[k], carry_down[k], carry_swap[k] = raised >> _TOP, lowered >> _TOP, new >> _TOP
+        up[k] = lowered << _ONE | low | ~(diagonal | shifted)
+        down[k], diagonals[k] = shifted & diagonal, diagonal
 
 
 @njit(cache=True, nogil=True)

@@ -90,8 +90,8 @@ def edit_distance(
     letters can be written in several ways, apply `unicodedata.normalize` to both first. The
     distance to an empty string is the cost of all letters of the other. With equal costs, or a
     substitution that costs an insertion and a deletion, 64 rows of the dynamic programme are
-    computed at once; with others :math:`O(|a| |b|)` steps are taken. It is the entry of
-    `edit_distances` for these two; for many pairs that is far quicker.
+    computed at once; with others, and with swaps of Damerau, :math:`O(|a| |b|)` steps are taken.
+    It is the entry of `edit_distances` for these two; for many pairs that is far quicker.
 
     References
     ----------
@@ -175,12 +175,11 @@ def edit_distances(
     costs, swaps = _check_costs(insert, delete, substitute, transposition)
     letters, texts, patterns = _read(A, A if B is None else B)
     out, limit = _result(texts, patterns, costs, score_cutoff, dtype)
-    equal = not swaps and insert == delete
     run: Callable[..., None] = weighted.distances
     tasks: list[tuple[Any, ...]] = [(patterns, costs, swaps, letters)]
-    if equal and (substitute == insert or substitute >= 2 * insert):
+    if (kind := _bit_parallel_kind(insert, delete, substitute, swaps)) is not None:
         run, blocks = bits.distances, _blocks(patterns, letters)
-        tasks = [(block, substitute != insert, float(insert)) for block in blocks]
+        tasks = [(block, kind, float(insert)) for block in blocks]
     if out.dtype == np.int32:
         _on_threads(run, texts, len(patterns.letters), tasks, limit, out)
         return out
@@ -258,6 +257,15 @@ def edit_operations(
         j -= back if move != weighted.DELETE else 0
         edits.append(Edit(_OPERATIONS[move], i, j))
     return edits[::-1]
+
+
+def _bit_parallel_kind(insert: float, delete: float, substitute: float, swaps: int) -> int | None:
+    """Which distance of unit costs it is, but for a factor; None if it is none."""
+    if insert != delete or swaps == weighted.DAMERAU:
+        return None
+    if substitute == insert:
+        return bits.SWAPS if swaps else bits.UNIT
+    return bits.INDEL if substitute >= 2 * insert and not swaps else None
 
 
 def _check_costs(
