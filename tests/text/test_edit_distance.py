@@ -127,12 +127,16 @@ def test_an_entry_of_the_matrix_is_the_distance_of_the_pair(A, B, cutoff):
                 assert matrix[i, j] == edit_distance(a, b, **options, score_cutoff=cutoff)
                 if cutoff is not None:
                     assert matrix[i, j] == min(edit_distance(a, b, **options), cutoff + 1)
-    np.testing.assert_array_equal(edit_distances(A), edit_distances(A, A))
+    for options in ({}, {"transposition": "damerau"}, {"insert": 2, "delete": 2, "substitute": 3}):
+        np.testing.assert_array_equal(edit_distances(A, **options), edit_distances(A, A, **options))
 
 
 def test_a_large_matrix_on_threads_is_that_of_its_parts(rng):
     A = ["".join(rng.choice(list("abcdé世"), rng.integers(0, 90))) for _ in range(300)]
     B = ["".join(rng.choice(list("abcdé世"), rng.integers(0, 90))) for _ in range(280)]
+    short = [text[:9] for text in A]
+    half = edit_distances(short, transposition="damerau")
+    np.testing.assert_array_equal(half, edit_distances(short, short, transposition="damerau"))
     for options in ({}, {"substitute": 2}, {"delete": 2}):
         whole = edit_distances(A, B, **options)
         parts = [edit_distances(A[i : i + 7], B, **options) for i in range(0, 300, 7)]

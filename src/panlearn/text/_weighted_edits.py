@@ -33,10 +33,14 @@ def distances(
     costs: np.ndarray,
     swaps: int,
     n_letters: int,
+    half: bool,
     limit: float,
     out: np.ndarray,
 ) -> None:
-    """Write the distances of the texts from `first` to `last` to all patterns, at most `limit`."""
+    """Write the distances of the texts from `first` to `last` to all patterns, at most `limit`.
+
+    If the patterns are the texts and the matrix is symmetric, `half` of it is computed.
+    """
     longest_text, longest = 0, 0
     for t in range(first, last):
         longest_text = max(longest_text, texts.offsets[t + 1] - texts.offsets[t])
@@ -49,13 +53,15 @@ def distances(
     seen = np.zeros(n_letters, np.int64)
     for t in range(first, last):
         a = texts.letters[texts.offsets[t] : texts.offsets[t + 1]]
-        for k in range(len(patterns.offsets) - 1):
+        for k in range(t + 1 if half else len(patterns.offsets) - 1):
             b = patterns.letters[patterns.offsets[k] : patterns.offsets[k + 1]]
             if swaps == DAMERAU:
                 found = _damerau(a, b, costs, table, seen)
             else:
                 found = distance(a, b, costs, swaps, table)
             out[t, k] = min(found, limit)
+            if half:
+                out[k, t] = out[t, k]
 
 
 @njit(cache=True, nogil=True)

@@ -176,7 +176,8 @@ def edit_distances(
     letters, texts, patterns = _read(A, A if B is None else B)
     out, limit = _result(texts, patterns, costs, score_cutoff, dtype)
     run: Callable[..., None] = weighted.distances
-    tasks: list[tuple[Any, ...]] = [(patterns, costs, swaps, letters)]
+    half = B is None and insert == delete and out.dtype == np.int32
+    tasks: list[tuple[Any, ...]] = [(patterns, costs, swaps, letters, half)]
     if (kind := _bit_parallel_kind(insert, delete, substitute, swaps)) is not None:
         run, blocks = bits.distances, _blocks(patterns, letters)
         tasks = [(block, kind, float(insert)) for block in blocks]
@@ -379,7 +380,8 @@ def _on_threads(
         for task in tasks:
             run(texts, 0, n_texts, *task, limit, out)
         return
-    step = max(1, -(-n_texts // threads)) if len(tasks) < 4 * threads else n_texts
+    # more parts than threads, since of half a matrix the last rows are the longest
+    step = max(1, -(-n_texts // (8 * threads))) if len(tasks) < 4 * threads else n_texts
     with ThreadPoolExecutor(threads) as pool:
         under_way = [
             pool.submit(run, texts, start, min(start + step, n_texts), *task, limit, out)
