@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -202,7 +203,7 @@ def _named_factor(name: str, total: int) -> Callable[[int], Any]:
     if name == "linear":
         return lambda k: max(0.0, 1 - k / total)
     if name == "cosine":
-        return warmup_cosine(0, total)
+        return lambda k: 0.5 + 0.5 * math.cos(math.pi * min(1.0, k / total))
     if name == "warmup_cosine":  # a twentieth of the way up, as language models are trained
         return warmup_cosine(min(-(-total // 20), total - 1), total)
     raise ValueError(
