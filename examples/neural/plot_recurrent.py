@@ -28,25 +28,27 @@ def switches(n, length):
     return list(signs), list(np.take_along_axis(signs, last, axis=1)), np.arange(length) - last
 
 
-X, y, _ = switches(250, 40)
-new, answers, ago = switches(250, 80)
+X, y, _ = switches(150, 40)
+new, answers, ago = switches(600, 80)
 networks = {
-    cell: RecurrentNetwork(16, cell=cell, max_epochs=12, random_state=0).fit(X, y)
+    cell: RecurrentNetwork(8, cell=cell, max_epochs=4, random_state=0).fit(X, y)
     for cell in ("elman", "gru", "lstm")
 }
 
 # %%
-# On the left the accuracy by the steps since the switch was moved; on the right a network that
-# learned, without labels, what comes next in a sine of slowly changing speed.
+# On the left the accuracy by the steps since the switch was moved, after four passes: recurrent
+# weights start orthogonal, so that even the plain network holds the bit; the LSTM is still learning
+# what to keep. On the right a network that learned, without labels, what comes next in a sine of
+# slowly changing speed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-edges = np.arange(0, 80, 8)
+edges = np.arange(0, 48, 8)
 for cell, network in networks.items():
     right_ones = np.array(network.predict(new)) == np.array(answers)
     shares = [right_ones[(ago >= low) & (ago < low + 8)].mean() for low in edges]
     left.plot(edges + 4, shares, "o-", label=f"{cell}, {right_ones.mean():.1%} in all")
 left.axhline(0.5, color="k", ls="--", lw=1)
-left.set(xlabel="steps since the switch was moved", ylabel="accuracy", ylim=(0.45, 1.02))
+left.set(xlabel="steps since the switch was moved", ylabel="accuracy", ylim=(0.4, 1.02))
 left.legend(loc="lower left")
 
 phase = np.cumsum(0.25 + 0.15 * np.sin(np.arange(1200) / 60))
