@@ -2,9 +2,9 @@
 
 import numpy as np
 import torch
-from skorch import NeuralNetClassifier
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
+from skorch import NeuralNetClassifier
 
 from benchmarks.harness import Workload
 from panlearn.neural import Augmentation, ConvNetClassifier
