@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,13 @@ def _convolved(image: object, kernel: object, **options: int) -> np.ndarray:
     """One map: panlearn's layer with this kernel, and no bias, on one image."""
     x, w = (torch.as_tensor(np.array(a, dtype=float)) for a in (image, kernel))
     options = {"padding": 0, **options}
-    layer = Conv(1, tuple(w.shape), **options).build((1, *x.shape)).double()
+    layer: Any = Conv(1, tuple(w.shape), **options).build((1, *x.shape)).double()
     with torch.no_grad():
         layer.weight[:], layer.bias[:] = w, 0.0
         return layer(x[None, None])[0, 0].numpy()
 
 
-def _parameters(module: object) -> int:
+def _parameters(module: Any) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
@@ -127,7 +128,7 @@ def shared_gradients_are_sums() -> Iterator[Evidence]:
     """
     rng = np.random.default_rng(94)
     x, kernel, pull = rng.normal(size=(6, 7)), rng.normal(size=(3, 2)), rng.normal(size=(4, 6))
-    layer = Conv(1, (3, 2), padding=0).build((1, 6, 7)).double()
+    layer: Any = Conv(1, (3, 2), padding=0).build((1, 6, 7)).double()
     with torch.no_grad():
         layer.weight[:] = torch.as_tensor(kernel)
     out = layer(torch.as_tensor(x)[None, None])[0, 0]
@@ -202,8 +203,9 @@ def convolution_is_a_matrix() -> Iterator[Evidence]:
 def weights_are_shared() -> Iterator[Evidence]:
     """The 2 by 2 kernel has 4 free weights where the matrix that does the same has 36 entries."""
     layer = Conv(1, 2, padding=0)
-    yield equal("weights of the layer", layer.build((1, 3, 3)).weight.numel(), 4)
-    dense = Linear(int(np.prod(layer.shape((1, 3, 3))))).build((9,))
+    shared: Any = layer.build((1, 3, 3))
+    yield equal("weights of the layer", shared.weight.numel(), 4)
+    dense: Any = Linear(int(np.prod(layer.shape((1, 3, 3))))).build((9,))
     yield equal("entries of the matrix", dense.weight.numel(), 36)
 
 
@@ -212,13 +214,14 @@ def kernels_reach_over_all_channels() -> Iterator[Evidence]:
     """Five kernels of 3 by 3 on an image of three colours give five channels, with 5 * 27 weights
     and 5 biases; each channel is the sum over the colours.
     """
-    layer = Conv(5, 3, padding=0).build((3, 8, 8)).double()
+    layer: Any = Conv(5, 3, padding=0).build((3, 8, 8)).double()
     yield equal("channels", layer(torch.zeros(1, 3, 8, 8).double()).shape[1], 5)
     yield equal("weights and biases", [layer.weight.numel(), layer.bias.numel()], [135, 5])
     x = torch.as_tensor(np.random.default_rng(131).normal(size=(3, 8, 8)))
     with torch.no_grad():
         whole = layer(x[None])[0, 2].numpy() - float(layer.bias[2])
-        parts = sum(_convolved(x[c].numpy(), layer.weight[2, c].numpy()) for c in range(3))
+        kernels = layer.weight[2].numpy()
+        parts = np.sum([_convolved(x[c].numpy(), kernels[c]) for c in range(3)], axis=0)
     yield equal("sum over the colours", whole, parts, 1e-12)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn import functional as F
@@ -70,7 +71,7 @@ class Augmentation(Value):
 
     def _moved(self, images: torch.Tensor) -> torch.Tensor:
         n, _, high, wide = images.shape
-        like = {"dtype": images.dtype, "device": images.device}
+        like: Any = {"dtype": images.dtype, "device": images.device}
         angle = math.radians(self.rotate) * (2 * torch.rand(n, **like) - 1)
         shift = torch.randint(-self.shift, self.shift + 1, (n, 2), **like)
         sign = 1 - 2 * torch.randint(2 if self.flip else 1, (n,), **like)

@@ -218,7 +218,7 @@ class RecurrentNetwork(DeepEstimator):
         if self.target_ == "sequence":
             codes = torch.from_numpy(labels.codes)
 
-            def of_sequence(module: nn.Module, batch: Any) -> Any:
+            def of_sequence(module: Any, batch: Any) -> Any:
                 (index,) = batch
                 scores = module.last(*sequences(index))
                 losses = F.cross_entropy(scores, codes[index].to(scores.device), reduction="none")

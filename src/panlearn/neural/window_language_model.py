@@ -173,8 +173,8 @@ class WindowLanguageModel(TextModel, DeepEstimator):
         return self
 
     def _build(self) -> nn.Module:
-        sizes = (self.window_size, self.embedding_size, self.hidden_size)
-        return Window(len(self.words_), *map(int, sizes), self.dropout)
+        sizes = int(self.embedding_size), int(self.hidden_size)
+        return Window(len(self.words_), int(self.window_size), *sizes, self.dropout)
 
     def _numbers(self, words: Any) -> np.ndarray:
         """Numbers of words: their places, then end, unknown and beginning."""
