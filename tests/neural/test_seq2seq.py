@@ -132,3 +132,15 @@ def test_before_fit_and_beyond_the_symbols():
     model = RecurrentSeq2Seq(4, max_epochs=1).fit([list("ab"), list("b")], [[1], [2]])
     with pytest.raises(ValueError, match="'z'"):
         model.predict([list("az")])
+
+
+def test_threads_do_not_change_a_bit():
+    words, before, found = _words(0, n=20), torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(RecurrentSeq2Seq(64, max_epochs=1, random_state=0).fit(words, words))
+    finally:
+        torch.set_num_threads(before)
+    for name, value in found[0].weights_.items():
+        np.testing.assert_array_equal(value, found[1].weights_[name], err_msg=name)

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from panlearn.neural._threads import one_thread
+
 Cell = Literal["elman", "lstm", "gru"]
 CELLS: dict[str, Any] = {"elman": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
@@ -108,8 +110,9 @@ def start_recurrence(recurrence: nn.Module) -> None:
             continue
         start = nn.init.orthogonal_ if "hh" in name else nn.init.xavier_uniform_
         size = weight.shape[1] if "hh" in name else len(weight) // _GATES[type(recurrence)]
-        for gate in weight.split(size):
-            start(gate)
+        with one_thread():  # a factorisation on two threads has other bits
+            for gate in weight.split(size):
+                start(gate)
 
 
 _GATES: dict[type[nn.Module], int] = {
