@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-SHARE = 8  # examples in a row that are held against the same negative words
+SHARE = 4  # examples in a row that are held against the same negative words
 FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
 
 

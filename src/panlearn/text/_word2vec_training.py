@@ -63,14 +63,18 @@ class Trainer:
 
         `rate` gives the learning rate at a share of the pass.
         """
-        shards = list(self._shards())
+        blocked = self._blocked()
+        # dealing out the words is little work beside a shard; without it, shards are short, so
+        # that the rate falls in small steps
+        size = max(SHARD, len(self.noise)) if blocked else SHARD // 8
+        shards = list(self._shards(size))
         seeds = rng.integers(2**62, size=(len(shards), 2))
         work = [
             (shard, rate(i / len(shards)), seed)
             for i, (shard, seed) in enumerate(zip(shards, seeds, strict=True))
         ]
         results: Iterable[tuple[float, int]]
-        if self._blocked(len(shards)):
+        if blocked:
             results = (
                 self._diagonals(blocks, run)
                 for start in range(0, len(work), GROUPS)
@@ -83,15 +87,14 @@ class Trainer:
         losses, counts = zip(*results, strict=True)
         return sum(losses), sum(counts)
 
-    def _blocked(self, n_shards: int) -> bool:
+    def _blocked(self) -> bool:
         """Whether the corpus is worth blocks: it depends on the corpus alone, not on threads."""
-        many = n_shards > GROUPS and len(self.noise) > 100 * GROUPS
+        many = len(self.ids) > GROUPS * SHARD and len(self.noise) > 100 * GROUPS
         return self.deterministic and self.skip_gram and self.negative > 0 and many
 
-    def _shards(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _shards(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Stretches of tokens, and where documents end in each."""
         n = len(self.ids)
-        size = max(SHARD, len(self.noise))  # dealing out the words is little work beside it
         for start in range(0, n, size):
             stop = min(start + size, n)
             first, last = np.searchsorted(self.offsets, (start, stop), side="right")

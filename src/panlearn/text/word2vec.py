@@ -86,7 +86,7 @@ class Word2Vec(WordVectors):
 
     Notes
     -----
-    Stochastic gradient steps, one a pair, in :math:`O(k d)`. Eight pairs in a row share their
+    Stochastic gradient steps, one a pair, in :math:`O(k d)`. Four pairs in a row share their
     negative words, whose vectors then stay in the cache; in expectation nothing changes.
     For unconstrained vectors the minimum is at
     :math:`x_c^\top z_w = \log \frac{P(w \mid c)}{k P(w)}`, the pointwise mutual information less
@@ -96,7 +96,7 @@ class Word2Vec(WordVectors):
     different groups, with negative words from the group of w, touch different rows. The groups are
     dealt anew every 32768 tokens, whatever the number of threads, so up to eight of them help. The
     continuous bag of words, the softmax and small corpora run on one thread unless
-    ``deterministic=False``. A document longer than that is cut.
+    ``deterministic=False``. A document longer than that, or than 4096 tokens there, is cut.
 
     `transform` gives documents the mean of the vectors of their words.
 
