@@ -37,6 +37,8 @@ axes.plot(epochs, np.exp(model.history_["loss"]), "o-", label="text that is lear
 axes.plot(epochs, np.exp(model.history_["validation_loss"]), "s-", label="text that was kept out")
 axes.axhline(257, color="0.7", label="a model that knows nothing")
 axes.set(xlabel="times the text was read", ylabel="perplexity a byte", yscale="log")
+axes.set_yticks([2, 5, 10, 20, 50, 100, 257], [2, 5, 10, 20, 50, 100, 257], minor=False)
+axes.minorticks_off()
 axes.legend()
 plt.show()
 

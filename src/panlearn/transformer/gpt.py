@@ -130,7 +130,7 @@ class GPT(LanguageModel):
     schedule: str | Callable[..., Any] = "warmup_cosine"
     weight_decay: NonNegative[float] = 0.1
     clip_norm: Positive[float] | None = 1.0
-    accumulate: Positive[int] = 1
+    accumulate: Annotated[int, Bounds(1, 2**20, closed_low=True, closed_high=True)] = 1
     ema_decay: Fraction[float] | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     validation_fraction: Annotated[float, Bounds(0, 1, closed_low=True)] = 0.0
