@@ -8,8 +8,8 @@ close, it has to find out.
 """
 
 # %%
-# The manual comes with Python: 79 chapters. Here a minute or two of training reads forty of them six
-# times; the last tenth of their text is kept out.
+# The manual comes with Python: 79 chapters. Here a minute or two of training reads forty of them
+# six times; the last tenth of their text is kept out.
 
 from pydoc_data.topics import topics
 
