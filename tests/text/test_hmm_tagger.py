@@ -62,6 +62,13 @@ def test_counts_by_hand():
     np.testing.assert_allclose(np.exp(model.emission_), [[1, 0], [0, 1]])
 
 
+def test_the_end_of_a_document_is_a_step():
+    model = HMMTagger().fit([["x", "y"]] * 3 + [["x"]], [["A", "B"]] * 3 + [["D"]])
+    # A is the likelier beginning, but only D has ever been the last tag of x
+    assert model.predict([["x"], ["x", "y"]])[0].tolist() == ["D"]
+    assert model.predict([["x"], ["x", "y"]])[1].tolist() == ["A", "B"]
+
+
 def test_suffixes_of_rare_words_are_smoothed_by_shorter_ones():
     X = [["walked", "talked", "bed", "Ned"]]
     model = HMMTagger(max_suffix=3).fit(X, [["V", "V", "N", "N"]])
