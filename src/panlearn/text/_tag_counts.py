@@ -83,8 +83,8 @@ class TagCounts(Statistic):
         return type(self)(as_objects(tags), as_objects(words), *merged, step, weight)
 
     def __mul__(self, factor: float) -> Self:
-        scaled = (factor * x for x in (self.count, self.step, self.weight))
-        return type(self)(self.tags, self.words, self.pairs, *scaled)
+        sums = (factor * self.count, factor * self.step, factor * self.weight)
+        return type(self)(self.tags, self.words, self.pairs, *sums)
 
     @property
     def is_finite(self) -> bool:
