@@ -28,7 +28,7 @@ from panlearn.neural.batches import Batch, as_batcher
 
 Objective = Callable[[nn.Module, Batch], Any]
 
-_KEPT_EVERY = 16  # steps between the copies of finite weights that a diverging run goes back to
+_KEPT_EVERY = 64  # steps between the copies of finite weights that a diverging run goes back to
 
 
 class DivergenceError(FloatingPointError, ValueError):
@@ -229,7 +229,7 @@ class Run:
             total, weight = self._losses(batch)
             sums = [total.item(), weight]
             self._demand_finite(sums[0], batch)
-            (total / (weight or 1.0)).backward()
+            total.backward(total.new_tensor(1 / (weight or 1.0)))  # spares a division in the graph
         else:
             pieces = [batch]
             if self.accumulate > 1:
