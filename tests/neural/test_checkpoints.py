@@ -24,7 +24,7 @@ import numpy as np, torch
 import torch._dynamo  # what a first optimiser imports, so that the children need not
 from torch import nn
 from panlearn.neural import train
-from panlearn.neural._checkpoint import read
+from panlearn.neural._checkpoint import NAME, read
 from panlearn.neural._random import seeded
 
 torch.set_num_threads(1)
@@ -43,6 +43,10 @@ def run(folder):
         checkpoint=folder, checkpoint_every=1 if folder else None, resume=folder is not None,
         random_state=5)
 
+def stamp(folder):
+    path = Path(folder) / NAME
+    return path.stat().st_mtime_ns if path.exists() else 0
+
 folder, kills = sys.argv[1], int(sys.argv[2])
 clock, killed, reached = random.Random(0), 0, set()
 while killed < kills:
@@ -50,7 +54,10 @@ while killed < kills:
     if child == 0:
         run(folder)
         os._exit(0)
-    time.sleep(clock.uniform(0.02, 0.1))
+    before, patience = stamp(folder), time.monotonic() + 30
+    while killed % 2 and stamp(folder) == before and time.monotonic() < patience:
+        time.sleep(0.001)  # every other time it gets a step further, on a busy machine too
+    time.sleep(clock.uniform(0.0, 0.04))
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status):  # it was through before the signal
