@@ -117,8 +117,12 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
     whole = make(max_epochs=4).fit(TEXTS)
     make(max_epochs=2).fit(TEXTS, checkpoint=tmp_path / "run")
     resumed = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
-    for name, value in whole.weights_.items():
-        np.testing.assert_array_equal(resumed.weights_[name], value)
+    again = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
+    for taken_up in (resumed, again):  # in the middle, and at its end
+        assert taken_up.history_ == whole.history_
+        assert taken_up.n_iter_ == 4
+        for name, value in whole.weights_.items():
+            np.testing.assert_array_equal(taken_up.weights_[name], value)
 
 
 def test_tokenizers(tmp_path):

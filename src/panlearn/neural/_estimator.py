@@ -14,6 +14,7 @@ or copied: ``module_`` makes the module from them when it is asked for.
 from __future__ import annotations
 
 import functools
+import itertools
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -105,12 +106,13 @@ class DeepEstimator(Iterative, Estimator):
         loop = Iterations(self, max_iter=epochs, tol=0.0, rows=rows, remedy="fit it again")
         weights = functools.partial(_copied, module)
         with loop:
-            previous, walk = 0.0, run.epochs()
-            for _ in loop:
-                row = next(walk)
+            previous, known = 0.0, len(run.history.get("loss", ()))
+            past = ({name: values[i] for name, values in run.history.items()} for i in range(known))
+            walk = itertools.chain(past, run.epochs())  # one that is taken up tells of those first
+            for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                 change, previous = abs(previous - row["loss"]), row["loss"]
                 loop.record(change=change, attributes=self._so_far(weights), **row)
-                if run.stopped:
+                if run.stopped and i + 1 >= known:
                     loop.converged = True
                     break
         if not loop.converged:  # the step may have been cut short: the last whole state is on disk
