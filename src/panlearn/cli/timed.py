@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -49,9 +50,10 @@ class TimedWorker:
             self._pool = ProcessPoolExecutor(1, initializer=_hold, initargs=self._shared)
         finished = False
         try:
-            # Reading the job in the child imports what it needs, which is not its fault.
-            self._pool.submit(_read, job, arguments).result(timeout=START_LIMIT)
-            result = self._pool.submit(_run, job, arguments).result(timeout=limit)
+            with warnings.catch_warnings():
+                # a child that has grown, as by importing torch, is replaced by a fresh one
+                warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+                result = self._finish(job, arguments, limit)
             finished = True
             return result
         except FutureTimeoutError:
@@ -61,6 +63,12 @@ class TimedWorker:
         finally:
             if not finished:
                 self.kill()
+
+    def _finish(self, job: Callable[..., Any], arguments: tuple[Any, ...], limit: float) -> Any:
+        assert self._pool is not None
+        # Reading the job in the child imports what it needs, which is not its fault.
+        self._pool.submit(_read, job, arguments).result(timeout=START_LIMIT)
+        return self._pool.submit(_run, job, arguments).result(timeout=limit)
 
     def kill(self) -> None:
         """End the child process and whatever it started."""
