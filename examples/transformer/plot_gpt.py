@@ -53,7 +53,7 @@ for prompt, text in zip(prompts, written, strict=True):
 
 # %%
 # The same model on all 79 chapters, with ``max_epochs=None, max_steps=2400``, takes eight minutes
-# on two cores (torch 2.13). Its validation loss falls from 1.69 nats a byte after the first of$
+# on two cores (torch 2.13). Its validation loss falls from 1.69 nats a byte after the first of
 # twelve passes to 1.19, a choice among 3.3 bytes, and it writes such as this::
 #
 #     An expression lists in the same object is transformed for the built-in "a.x" is transformed in
