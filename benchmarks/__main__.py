@@ -44,8 +44,8 @@ def main() -> None:
         ]
         growth = {} if arguments.only else getattr(module, "growth", dict)()
         show(family, rows, growth)
-        if not arguments.only:
-            write(family, rows, growth)
+        if rows:
+            write(family, rows, growth, beside=bool(arguments.only))
 
 
 if __name__ == "__main__":

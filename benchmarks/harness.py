@@ -144,11 +144,16 @@ def machine() -> dict[str, str]:
     }
 
 
-def write(family: str, rows: list[Row], growth: dict[str, float]) -> None:
-    """Keep the results of a family's last run."""
+def write(family: str, rows: list[Row], growth: dict[str, float], beside: bool) -> None:
+    """Keep the results of a family's last run; or put those of some workloads beside the others."""
     RESULTS.mkdir(exist_ok=True)
-    content = {"machine": machine(), "rows": [vars(r) for r in rows], "growth": growth}
-    (RESULTS / f"{family}.json").write_text(json.dumps(content, indent=1) + "\n")
+    path, kept = RESULTS / f"{family}.json", [vars(r) for r in rows]
+    if beside and path.exists():
+        old, names = json.loads(path.read_text()), {r.workload for r in rows}
+        kept = [r for r in old["rows"] if r["workload"] not in names] + kept
+        growth = old["growth"]
+    content = {"machine": machine(), "rows": kept, "growth": growth}
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def families() -> list[str]:

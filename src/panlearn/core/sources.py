@@ -19,7 +19,7 @@ from sklearn.utils import assert_all_finite
 
 from panlearn.core.extras import require
 
-BLOCK_BYTES = 1 << 21  # a block and its centred copy stay in the cache of one core
+BLOCK_BYTES = 1 << 22  # a block and its centred copy stay in the cache of one core
 SEQUENCE_BLOCK_STEPS = 1 << 14
 WIDE_BLOCK_BYTES = 1 << 25  # with many columns, enough rows that merging d x d sums is cheap beside
 
