@@ -16,8 +16,8 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._fields import Count, Optimizer, Schedule, Share
-from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
+from panlearn.text._language_model import WordLanguageModel
 
 _BLOCK = 1 << 22  # numbers of a block of scores
 
@@ -44,7 +44,7 @@ class Window(nn.Module):
 
 
 @dataclass(eq=False, repr=False)
-class WindowLanguageModel(TextModel, DeepEstimator):
+class WindowLanguageModel(WordLanguageModel, DeepEstimator):
     r"""The law of the next word given the k words before it, by a network on their vectors.
 
     .. math::
@@ -235,58 +235,6 @@ class WindowLanguageModel(TextModel, DeepEstimator):
             raise ValueError(f"context is a list of words; got the single str {words!r}")
         k = int(self.window_size)
         return self._numbers((["<s>"] * k + list(words))[-k:])
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Give the log probability of each document: of its words and of its end.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents,)
-        """
-        tokens = self._read(X)
-        if not len(tokens):
-            return np.zeros(0)
-        starts = tokens.offsets[:-1] + np.arange(len(tokens))
-        return np.add.reduceat(self._log_scores(tokens), starts)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Give the mean log probability of a document.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-        y : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        float
-        """
-        return float(self.score_samples(X).mean())
-
-    def perplexity(self, X: Any) -> float:
-        r"""Give :math:`\exp(-\frac1N \sum_t \log p(w_t \mid w_{t-k}, \ldots))` over words and ends.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-
-        Returns
-        -------
-        float
-            The number of equally probable words that would be as hard to guess.
-        """
-        tokens = self._read(X)
-        if not len(tokens):
-            raise ValueError("there is no document, so there is no perplexity")
-        return float(np.exp(-self._log_scores(tokens).mean()))
 
     def sample(
         self,

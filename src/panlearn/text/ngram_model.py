@@ -12,8 +12,8 @@ from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, Fraction, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
-from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_documents
+from panlearn.text._language_model import WordLanguageModel
 from panlearn.text._ngrams import (
     END,
     FIRST,
@@ -29,7 +29,7 @@ Order = Annotated[int, Bounds(1, 64, closed_low=True, closed_high=True)]
 
 
 @dataclass(eq=False, repr=False)
-class NGramModel(TextModel):
+class NGramModel(WordLanguageModel):
     r"""The law of the next word given the n - 1 words before it.
 
     .. math::
@@ -244,75 +244,6 @@ class NGramModel(TextModel):
         """
         law = self._law(context)
         return dict(zip(["</s>", "<unk>", *self.words_.tolist()], law[END:].tolist(), strict=True))
-
-    def log_probabilities(self, X: Any) -> list[np.ndarray]:
-        """Give the log probability of each word of each document given those before.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-
-        Returns
-        -------
-        list of ndarray of shape (n_tokens + 1,)
-            The last one is that of the end.
-        """
-        tokens = self._read(X)
-        return np.split(self._log_scores(tokens), np.cumsum(tokens.lengths + 1)[:-1])
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Give the log probability of each document: of its words and of its end.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents,)
-        """
-        tokens = self._read(X)
-        if not len(tokens):
-            return np.zeros(0)
-        return np.add.reduceat(
-            self._log_scores(tokens), tokens.offsets[:-1] + np.arange(len(tokens))
-        )
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Give the mean log probability of a document.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-        y : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        float
-        """
-        return float(self.score_samples(X).mean())
-
-    def perplexity(self, X: Any) -> float:
-        r"""Give :math:`\exp(-\frac1N \sum_t \log p(w_t \mid h_t))` over all words and ends.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            The documents.
-
-        Returns
-        -------
-        float
-            The number of equally probable words that would be as hard to guess.
-        """
-        tokens = self._read(X)
-        if not len(tokens):
-            raise ValueError("there is no document, so there is no perplexity")
-        return float(np.exp(-self._log_scores(tokens).mean()))
 
     def sample(
         self,
