@@ -32,7 +32,6 @@ from panlearn.text._grams import TermCounts, Terms
 from panlearn.text._ngrams import NGramCounts
 from panlearn.text._piece_counts import PieceCounts, Texts
 from panlearn.text._tag_counts import TagCounts
-from panlearn.text._word_counts import WordCounts
 
 D = 3
 CENTRES = np.array([[0.0, 0.0, 0.0], [1e8, 1e8, 1e8]])
@@ -88,7 +87,6 @@ OF = {
         _categories(rows), _labels(rows), weight
     ),
     "TransitionCounts": lambda rows, weight: TransitionCounts.of(_paths(rows), weight),
-    "WordCounts": lambda rows, weight: WordCounts.of(_texts(rows), weight),
     "TagCounts": lambda rows, weight: TagCounts.of(_texts(rows), _tags(rows), weight),
     "NGramCounts": lambda rows, weight: NGramCounts.of(_texts(rows), weight, order=2),
     "TermCounts": lambda rows, weight: TermCounts.of(Terms.of(_texts(rows), 1, 2), weight),
@@ -113,7 +111,6 @@ ZERO = {
     "ClassRoots": lambda: ClassRoots.of(np.zeros((0, D)), np.zeros(0)),
     "CategoryCounts": lambda: CategoryCounts.of(np.zeros((0, D)), np.zeros(0)),
     "TransitionCounts": lambda: TransitionCounts.of(_paths(np.zeros((0, D)))),
-    "WordCounts": WordCounts.zero,
     "TagCounts": TagCounts.zero,
     "NGramCounts": lambda: NGramCounts.zero(2),
     "TermCounts": lambda: TermCounts.of(Terms.of(_texts(np.zeros((0, D))), 1, 2)),
@@ -180,10 +177,9 @@ def _numbers(statistic):
         for name in {"total", "mean", "scatter", "count"} & set(vars(statistic)):
             values[name] = getattr(statistic, name)[seen]
         return values
-    if isinstance(statistic, WordCounts | TermCounts):
+    if isinstance(statistic, TermCounts):
         seen = statistic.count > 0
-        names = statistic.words if isinstance(statistic, WordCounts) else statistic.names()
-        values = {"labels": names[seen].tolist(), "weight": statistic.weight}
+        values = {"labels": statistic.names()[seen].tolist(), "weight": statistic.weight}
         values["frequency"] = statistic.document_frequency[seen]
         return values | {"count": statistic.count[seen]}
     if isinstance(statistic, PieceCounts):

@@ -7,7 +7,7 @@ import pytest
 
 import panlearn
 from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
-from panlearn.tree._grow import divide, draw
+from panlearn.tree._grow import divide
 from panlearn.tree._structure import Tree
 
 
@@ -113,15 +113,6 @@ def test_features_are_drawn_at_random_and_more_if_they_are_constant(rng):
     np.testing.assert_allclose(trees[0].predict(X), y)
     again = DecisionTreeRegressor(max_features=1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.tree_.feature, trees[0].tree_.feature)
-
-
-def test_draws_are_uniform():
-    state, counts = np.uint64(1), np.zeros(5)
-    for _ in range(5000):
-        state, k = draw(state, 5)
-        counts[k] += 1
-        state = np.uint64(state)
-    assert np.abs(counts - 1000).max() < 120  # four standard deviations
 
 
 def test_rows_and_what_goes_with_them_are_divided_stably(rng):

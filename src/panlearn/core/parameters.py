@@ -54,9 +54,15 @@ NonNegative = Annotated[T, Bounds(0, closed_low=True)]
 """Finite and at least zero."""
 Fraction = Annotated[T, Bounds(0, 1, closed_low=True, closed_high=True)]
 """From zero to one, both included."""
+BelowOne = Annotated[float, Bounds(0, 1, closed_low=True)]
+"""From zero to below one, such as a rate of dropout."""
+Count = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
+"""A number of units, rows or passes that is tried in earnest."""
 PositiveOrInf = Annotated[T, Bounds(0, closed_high=True)]
 """Above zero; infinity is allowed."""
 
+Jobs = None | Positive[int] | Literal[-1]
+"""Threads: None for one, -1 for one a core."""
 RandomState = None | NonNegative[int] | np.random.Generator | np.random.RandomState
 """What seeds a method: None for fresh entropy, or an int, or a generator."""
 

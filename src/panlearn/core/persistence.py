@@ -8,12 +8,10 @@ the digest and is refused.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.encoding import Decoder, Encoder
+from panlearn.core.files import write_file
 
 FORMAT = 1
 
@@ -62,7 +61,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "structure": structure,
         "sha256": _digest(structure, encoder.arrays),
     }
-    _write(Path(path), to_safetensors(encoder.arrays, metadata))
+    write_file(path, to_safetensors(encoder.arrays, metadata))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -115,19 +114,3 @@ def _digest(structure: str, arrays: dict[str, np.ndarray]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename over it: the old file or the new one, nothing else."""
-    path = path.resolve()  # a link stays a link
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "xb") as file:  # with the permissions that any new file gets
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise

@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.extras import require
+from panlearn.core.lists import delayed_blocks, open_bags, open_stream
 from panlearn.core.sources import (
     Batches,
     Block,
@@ -257,21 +258,9 @@ def map_blocks(rows: Rows, function: Callable[[Block], Block]) -> Rows:
 def _stream(
     estimator: Any, X: Any, y: Any, weight: Any, reset: bool, repeatable: bool, options: Any
 ) -> StreamRows:
-    stream = X if isinstance(X, Batches) else Batches(X)
-    if y is not None or weight is not None:
-        raise ValueError(
-            "with a stream, y and sample_weight come in the batches: give tuples (list of "
-            "sequences, y, sample_weight)"
-        )
-    if repeatable and not stream.repeatable:
-        raise ValueError(
-            f"{type(estimator).__name__} walks the data several times and this iterator can be "
-            "walked once; give panlearn.Batches(function that returns a fresh iterator)"
-        )
-    rest = iter(stream)
-    first = next(rest, None)
-    if first is None:
-        raise ValueError("the stream of batches is empty, so there is nothing to learn from")
+    stream, first, rest = open_stream(
+        estimator, X, y, weight, repeatable=repeatable, of="sequences"
+    )
     items, _ = as_list(first.X, options["kind"])
     options |= _features(estimator, items, options["kind"], reset)
     check: Any = functools.partial(check_block, **options)
@@ -279,20 +268,9 @@ def _stream(
 
 
 def _bag(estimator: Any, X: Any, y: Any, weight: Any, reset: bool, options: Any) -> DaskRows:
-    if hasattr(X, "chunks") or hasattr(X, "columns"):
-        raise ValueError(
-            "a Dask array or frame does not say where a sequence ends; give a dask.bag of sequences"
-        )
-    delayed = require("dask").delayed
-    bags = [X, y, weight]
-    if any(b is not None and not hasattr(b, "npartitions") for b in bags):
-        raise ValueError("X is a Dask bag, so y and sample_weight must be bags too")
-    if len({b.npartitions for b in bags if b is not None}) > 1:
-        raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
+    parts = open_bags(X, y, weight, of="sequences")
     first = X.take(1, npartitions=-1)
     options |= _features(estimator, list(first), options["kind"], reset)
     check: Any = functools.partial(check_block, **options)
-    make = delayed(lambda *parts: check(Block(*(None if p is None else list(p) for p in parts))))
-    columns = [[None] * X.npartitions if b is None else b.to_delayed() for b in bags]
-    made = [make(*parts) for parts in zip(*columns, strict=True)]
+    made = delayed_blocks(parts, check)
     return DaskRows(made, options["n_features"], np.dtype(float), 1)

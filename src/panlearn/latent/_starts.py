@@ -19,6 +19,7 @@ from scipy import sparse
 from panlearn.core.map_reduce import map_reduce, n_threads, one_blas_thread
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.splitmix import mixed
 from panlearn.core.statistics import Statistic
 
 Starts = Annotated[int, Bounds(0, 1000, closed_high=True)]
@@ -123,14 +124,7 @@ def _hash(rows: np.ndarray, by_column: np.ndarray) -> np.ndarray:
     """The bits of a row's numbers, mixed, weighed by column, summed, and mixed again."""
     values = rows.astype(np.float64) + 0.0  # -0.0 is 0.0
     values[np.isnan(values)] = np.nan  # any NaN is the same
-    return _mixed((_mixed(values.view(np.uint64)) * by_column).sum(axis=1, dtype=np.uint64))
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64: a bijection of which every output bit hangs on every input."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return mixed((mixed(values.view(np.uint64)) * by_column).sum(axis=1, dtype=np.uint64))
 
 
 def k_means_plus_plus(

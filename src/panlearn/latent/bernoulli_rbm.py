@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_expit, logsumexp
@@ -11,12 +11,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds, Positive, RandomState
+from panlearn.core.parameters import Count, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.latent._rbm_layers import Layers, drawn
 from panlearn.latent._rows import rows_in_memory
 
-Count = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
 ENUMERABLE = 22  # units of the smaller layer whose states can be counted through
 
 

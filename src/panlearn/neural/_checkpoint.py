@@ -6,17 +6,16 @@ file; the rest is JSON in its metadata, with a SHA-256 digest over both. Nothing
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
+
+from panlearn.core.files import write_file
 
 NAME = "checkpoint.safetensors"
 _FORMAT = "panlearn checkpoint 1"
@@ -32,27 +31,10 @@ def write(folder: Path, state: dict[str, Any]) -> None:
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(_pack(state, tensors, {}))
     metadata = {"format": _FORMAT, "state": structure, "sha256": _digest(structure, tensors)}
-    temporary = folder / f".{NAME}.{secrets.token_hex(8)}"
-    try:
-        save_file(tensors or {"empty": torch.zeros(1)}, temporary, metadata)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, folder / NAME)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-    with contextlib.suppress(
-        OSError
-    ):  # the name reaches the disk too, where a folder can be synced
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    content = save(tensors or {"empty": torch.zeros(1)}, metadata)
     for left in folder.glob(f".{NAME}.*"):  # of a process that was killed while writing
-        with contextlib.suppress(OSError):
-            left.unlink()
+        left.unlink(missing_ok=True)
+    write_file(folder / NAME, content)
 
 
 def read(folder: Path) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,15 +12,12 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 
 from panlearn.core.memory import available
-from panlearn.core.parameters import Bounds
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
 from panlearn.neural._layers import MLP
 from panlearn.neural._run import Objective
-
-BelowOne = Annotated[float, Bounds(0, 1, closed_low=True)]
 
 
 class MultilayerPerceptron(DeepEstimator):

@@ -16,12 +16,12 @@ from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.neural import layers as _layers
 from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
-from panlearn.neural._fields import Count, Optimizer, Schedule, Share
+from panlearn.neural._fields import Optimizer, Schedule
 from panlearn.neural._images import read_images
 from panlearn.neural.augmentation import Augmentation
 
@@ -127,7 +127,7 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
     learning_rate: Positive[float] = 1e-3
     schedule: Schedule = "constant"
     weight_decay: NonNegative[float] = 0.0
-    label_smoothing: Share = 0.0
+    label_smoothing: BelowOne = 0.0
     random_state: RandomState = None
     verbose: bool = False
 

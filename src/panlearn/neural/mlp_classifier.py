@@ -13,10 +13,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, NonNegative, Positive, RandomState
 from panlearn.neural._layers import Activation, Initialization, Normalization
 from panlearn.neural._objectives import logistic_loss, softmax_loss
-from panlearn.neural._perceptrons import BelowOne, MultilayerPerceptron
+from panlearn.neural._perceptrons import MultilayerPerceptron
 from panlearn.neural._run import Objective
 
 

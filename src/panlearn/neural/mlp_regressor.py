@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, NonNegative, Positive, RandomState
 from panlearn.neural._layers import Activation, Initialization, Normalization
 from panlearn.neural._objectives import squared_loss
-from panlearn.neural._perceptrons import BelowOne, MultilayerPerceptron, moments
+from panlearn.neural._perceptrons import MultilayerPerceptron, moments
 from panlearn.neural._run import Objective
 
 

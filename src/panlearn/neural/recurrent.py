@@ -14,12 +14,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import Sequences
 from panlearn.neural import _sequences
 from panlearn.neural._estimator import DeepEstimator
-from panlearn.neural._fields import Count, Optimizer, Schedule, Share
+from panlearn.neural._fields import Optimizer, Schedule
 from panlearn.neural._recurrence import Ragged, Recurrent, within
 
 _ROWS = 256  # sequences of a batch when nothing is learned
@@ -150,7 +150,7 @@ class RecurrentNetwork(DeepEstimator):
     cell: Literal["lstm", "gru", "elman"] = "lstm"
     n_layers: Count = 1
     embedding_size: Count = 16
-    dropout: Share = 0.0
+    dropout: BelowOne = 0.0
     truncation: Count | None = None
     symbols: np.ndarray | None = None
     batch_size: Count = 32

@@ -11,14 +11,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences
 from panlearn.core.sources import SequenceRows, Sequences
 from panlearn.neural import _sequences
 from panlearn.neural._attention import EncoderDecoder, search
 from panlearn.neural._estimator import DeepEstimator
-from panlearn.neural._fields import Count, Optimizer, Schedule, Share
+from panlearn.neural._fields import Optimizer, Schedule
 from panlearn.neural._recurrence import Ragged, within
 
 _ROWS = 256  # sources of a batch when nothing is learned
@@ -118,7 +118,7 @@ class RecurrentSeq2Seq(DeepEstimator):
     _: KW_ONLY
     cell: Literal["gru", "lstm", "elman"] = "gru"
     embedding_size: Count = 32
-    dropout: Share = 0.0
+    dropout: BelowOne = 0.0
     beam_width: Count = 1
     symbols: np.ndarray | None = None
     batch_size: Count = 32

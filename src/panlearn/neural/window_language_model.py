@@ -12,10 +12,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
-from panlearn.neural._fields import Count, Optimizer, Schedule, Share
+from panlearn.neural._fields import Optimizer, Schedule
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
 from panlearn.text._language_model import WordLanguageModel
 
@@ -126,7 +126,7 @@ class WindowLanguageModel(WordLanguageModel, DeepEstimator):
     _: KW_ONLY
     embedding_size: Count = 32
     hidden_size: Count = 64
-    dropout: Share = 0.0
+    dropout: BelowOne = 0.0
     min_count: Positive[int] = 1
     tokenizer: Tokenizer = WordTokenizer(pattern=r"\w+")
     batch_size: Count = 128

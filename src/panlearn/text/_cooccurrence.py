@@ -13,7 +13,7 @@ from scipy import sparse
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_texts, tokenize
-from panlearn.text._word_counts import as_objects, union
+from panlearn.text._words import as_objects, union
 
 SENTENCE_END = r"[.!?]+(?:\s+|$)"
 

@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.extras import require
-from panlearn.core.sources import Batches, Block, DaskRows, Rows, Sequences, StreamRows, is_dask
+from panlearn.core.lists import delayed_blocks, open_bags, open_stream
+from panlearn.core.sources import Batches, Block, DaskRows, Rows, StreamRows, is_dask
 from panlearn.core.value import Value
 from panlearn.text._scan import scan
 
@@ -228,37 +229,6 @@ def _number(documents: Iterable[Iterable[str]]) -> Tokens:
     return Tokens(flat, lengths, [str(word) for word in index])
 
 
-@dataclass(frozen=True)
-class Vocabulary(Value):
-    """Distinct words, sorted; the number of a word is its place.
-
-    Attributes
-    ----------
-    words : tuple of str
-    """
-
-    words: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        words = tuple(self.words)
-        if not all(isinstance(word, str) for word in words) or list(words) != sorted(set(words)):
-            raise ValueError("the words of a Vocabulary are different strings, sorted")
-        object.__setattr__(self, "words", words)
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    @functools.cached_property
-    def index(self) -> dict[str, int]:
-        """The number of each word."""
-        return {word: i for i, word in enumerate(self.words)}
-
-    def encode(self, tokens: Tokens) -> Sequences:
-        """Number the tokens as this vocabulary does; -1 for a word that is not in it."""
-        table = np.array([self.index.get(word, -1) for word in tokens.words], dtype=np.int32)
-        return Sequences(table[tokens.ids], tokens.offsets)
-
-
 def read_documents(
     estimator: Any,
     X: Any,
@@ -303,23 +273,13 @@ def read_texts(
     """Read documents as `read_documents` does; `convert` makes the X of a block from a list."""
     check = functools.partial(_check_block, convert=convert)
     if is_dask(X):
-        return _bag(X, y, sample_weight, check)
+        parts = open_bags(X, y, sample_weight, of="documents")
+        return DaskRows(delayed_blocks(parts, check), 1, np.dtype(np.int32), 1)
     if isinstance(X, Batches):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "with a stream, y and sample_weight come in the batches: give tuples (list of "
-                "documents, y, sample_weight)"
-            )
-        if repeatable and not X.repeatable:
-            raise ValueError(
-                f"{type(estimator).__name__} walks the documents several times and this iterator "
-                "can be walked once; give panlearn.Batches(function that returns a fresh iterator)"
-            )
-        rest = iter(X)
-        first = next(rest, None)
-        if first is None:
-            raise ValueError("the stream of batches is empty, so there is nothing to learn from")
-        return StreamRows(X, check(first), rest, check)
+        stream, first, rest = open_stream(
+            estimator, X, y, sample_weight, repeatable=repeatable, of="documents"
+        )
+        return StreamRows(stream, check(first), rest, check)
     block = check(Block(X, y, sample_weight))
     if not len(block.X):
         raise ValueError("there is no document (of a weight above zero), so nothing to learn from")
@@ -355,19 +315,3 @@ def _check_block(block: Block, *, convert: Callable[[list[Any]], Any]) -> Block:
         items, weight = [items[i] for i in kept], weight[kept]
         y = None if y is None else [y[i] for i in kept]
     return Block(convert(items), y, weight)
-
-
-def _bag(X: Any, y: Any, weight: Any, check: Callable[[Block], Block]) -> DaskRows:
-    if hasattr(X, "chunks") or hasattr(X, "columns"):
-        raise ValueError("documents come in a dask.bag, not in a Dask array or frame")
-    bags = [X, y, weight]
-    if any(b is not None and not hasattr(b, "npartitions") for b in bags):
-        raise ValueError("X is a Dask bag, so y and sample_weight must be bags too")
-    if len({b.npartitions for b in bags if b is not None}) > 1:
-        raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
-    make = require("dask").delayed(
-        lambda *parts: check(Block(*(None if part is None else list(part) for part in parts)))
-    )
-    columns = [[None] * X.npartitions if b is None else b.to_delayed() for b in bags]
-    made = [make(*parts) for parts in zip(*columns, strict=True)]
-    return DaskRows(made, 1, np.dtype(np.int32), 1)

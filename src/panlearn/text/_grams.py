@@ -14,7 +14,7 @@ from numba import njit
 
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokens
-from panlearn.text._word_counts import as_objects, union
+from panlearn.text._words import as_objects, union
 
 
 @dataclass(frozen=True)

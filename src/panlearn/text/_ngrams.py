@@ -15,7 +15,7 @@ import numpy as np
 from panlearn.core.statistics import Statistic
 from panlearn.core.value import Value
 from panlearn.text._documents import Tokens
-from panlearn.text._word_counts import as_objects
+from panlearn.text._words import as_objects
 
 START, END, UNKNOWN, FIRST = 0, 1, 2, 3
 """Numbers that are no words, and the number of the first word."""

@@ -153,14 +153,12 @@ def _grown(table: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 @njit(cache=True, nogil=True)
-def document_frequencies(
-    ids: np.ndarray, offsets: np.ndarray, weight: np.ndarray, n_words: int
-) -> np.ndarray:
-    """Weight of the documents that hold each word, each document once."""
-    frequency, last = np.zeros(n_words), np.full(n_words, -1, dtype=np.int64)
+def document_frequencies(ids: np.ndarray, offsets: np.ndarray, n_words: int) -> np.ndarray:
+    """How many documents hold each word."""
+    frequency, last = np.zeros(n_words, dtype=np.int64), np.full(n_words, -1, dtype=np.int64)
     for document in range(len(offsets) - 1):
         for at in range(offsets[document], offsets[document + 1]):
             if last[ids[at]] != document:
                 last[ids[at]] = document
-                frequency[ids[at]] += weight[document]
+                frequency[ids[at]] += 1
     return frequency

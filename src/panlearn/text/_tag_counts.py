@@ -10,7 +10,7 @@ import numpy as np
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokens
 from panlearn.text._ngrams import distinct
-from panlearn.text._word_counts import as_objects
+from panlearn.text._words import as_objects
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-
-@njit(cache=True, nogil=True)
-def uniform(state: np.uint64) -> tuple[np.uint64, float]:
-    """One step of the generator splitmix64: its new state, and a number from [0, 1)."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return state, float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+from panlearn.core.splitmix import next_uniform
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +69,7 @@ def sweep(
                     mass += without * (lists[j, 1] - 1)
                 else:
                     mass += share[lists[j, 0]] * lists[j, 1]
-            state, coin = uniform(state)
+            state, coin = next_uniform(state)
             u, new = coin * (mass + beta * every), -1
             if u < mass:
                 for j in range(first, last):
@@ -234,7 +225,7 @@ def left_to_right(
                         law[k] = norm
                     if j == i:
                         probability[i] += norm / (everything + i)
-                    state, coin = uniform(state)
+                    state, coin = next_uniform(state)
                     k = 0
                     while k < n_topics - 1 and law[k] <= coin * norm:
                         k += 1

@@ -17,7 +17,7 @@ from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokens, collect, read_documents
 from panlearn.text._scan import document_frequencies
 from panlearn.text._topic_kernels import together
-from panlearn.text._word_counts import as_objects
+from panlearn.text._words import as_objects
 
 Topics = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
 """How many topics there may be."""
@@ -142,8 +142,7 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
             block = collect(read_documents(self, X, None, sample_weight, tokenizer=self.tokenizer))
             tokens: Tokens = block.X
             if self.min_df > 1:
-                ones, n = np.ones(len(tokens)), len(tokens.words)
-                frequency = document_frequencies(tokens.ids, tokens.offsets, ones, n)
+                frequency = document_frequencies(tokens.ids, tokens.offsets, len(tokens.words))
                 tokens = tokens.keep(frequency >= min(self.min_df, len(tokens) + 1))
             order = np.array(
                 sorted(range(len(tokens.words)), key=tokens.words.__getitem__), dtype=np.int64

@@ -13,19 +13,17 @@ import math
 import numpy as np
 from numba import njit
 
+from panlearn.core.splitmix import next_uniform
+
 SHARE = 4  # examples in a row that are held against the same negative words
 FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
 
 
 @njit(cache=True, nogil=True)
 def uniform(state: np.ndarray) -> float:
-    """One step of the generator splitmix64: a number in [0, 1)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    """A number in [0, 1); the state of the generator, one number in an array, goes on."""
+    state[0], number = next_uniform(state[0])
+    return number
 
 
 @njit(cache=True, nogil=True)

@@ -13,19 +13,16 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from panlearn.core.parameters import Positive
 from panlearn.text._word2vec_kernels import bag_of_words, pairs, skip_gram, subsample
 
 SHARD = 1 << 15  # tokens of which the pairs are made at once; a longer document is cut there
 GROUPS = 8
 
-Jobs = None | Positive[int] | Literal[-1]
-"""Threads: None for one, -1 for one a core."""
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 

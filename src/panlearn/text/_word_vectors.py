@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.files import replacing
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokens
-from panlearn.text._word_counts import as_objects
+from panlearn.text._words import as_objects
 
 
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
@@ -140,16 +140,10 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
                 f"the format separates by spaces, and the word {spaced[0]!r} holds one or is empty;"
                 " save the model with panlearn.save"
             )
-        target = Path(path)
-        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        try:
-            with open(temporary, "w", encoding="utf-8") as file:
-                file.write(f"{len(self.words_)} {self.vectors_.shape[1]}\n")
-                for word, vector in zip(self.words_, self.vectors_, strict=True):
-                    file.write(f"{word} {' '.join(map(str, vector))}\n")
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+            file.write(f"{len(self.words_)} {self.vectors_.shape[1]}\n")
+            for word, vector in zip(self.words_, self.vectors_, strict=True):
+                file.write(f"{word} {' '.join(map(str, vector))}\n")
 
     @classmethod
     def load_word2vec_format(cls, path: str | os.PathLike[str]) -> Self:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.estimator import fitting
+from panlearn.core.files import write_file
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Batches, is_dask
@@ -218,7 +219,7 @@ class BPETokenizer(ByteLevelTokenizer):
         path : path
             Where to.
         """
-        Path(path).write_text(json.dumps(files.to_huggingface(self._state())), "utf-8")
+        write_file(path, json.dumps(files.to_huggingface(self._state())).encode())
 
     @classmethod
     def from_gpt2(cls, vocab: str | PathLike[str], merges: str | PathLike[str]) -> Self:
@@ -250,7 +251,7 @@ class BPETokenizer(ByteLevelTokenizer):
             Where to, one merge a line.
         """
         for path, content in zip((vocab, merges), files.to_gpt2(self._state()), strict=True):
-            Path(path).write_text(content, "utf-8")
+            write_file(path, content.encode())
 
     @classmethod
     def _of(cls, state: files.State) -> Self:

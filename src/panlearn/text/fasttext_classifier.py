@@ -14,14 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds, Positive, RandomState
+from panlearn.core.parameters import Bounds, Count, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
 from panlearn.text._fasttext_kernels import assemble, classify_epoch, hashes, subwords
-from panlearn.text._word_counts import as_objects
+from panlearn.text._words import as_objects
 
-Count = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
 Length = Annotated[int, Bounds(0, 100, closed_low=True, closed_high=True)]
 Order = Annotated[int, Bounds(1, 100, closed_low=True, closed_high=True)]
 Buckets = Annotated[int, Bounds(1, 2**31, closed_low=True)]

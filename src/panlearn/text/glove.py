@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds, Fraction, Positive, RandomState
+from panlearn.core.parameters import Count, Fraction, Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.text._cooccurrence import CooccurrenceCounts
 from panlearn.text._documents import Tokenizer, WordTokenizer
 from panlearn.text._glove_training import Entries, Sides
-from panlearn.text._word2vec_training import Jobs, threads
+from panlearn.text._word2vec_training import threads
 from panlearn.text._word_vectors import WordVectors
-
-Count = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
 
 
 @dataclass(eq=False, repr=False)

@@ -14,7 +14,7 @@ from panlearn.text._base import TextModel
 from panlearn.text._delete_index import DeleteIndex
 from panlearn.text._documents import Tokenizer, WordTokenizer
 from panlearn.text._ngrams import END, FIRST, NGramCounts
-from panlearn.text._word_counts import as_objects
+from panlearn.text._words import as_objects
 from panlearn.text.ngram_model import NGramModel
 
 Edits = Annotated[int, Bounds(1, 3, closed_low=True, closed_high=True)]

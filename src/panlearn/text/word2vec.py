@@ -9,13 +9,12 @@ import numpy as np
 
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
+from panlearn.core.parameters import Bounds, Count, Jobs, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.text._documents import Tokenizer, WordTokenizer, collect, read_documents
-from panlearn.text._word2vec_training import Jobs, Trainer, threads
+from panlearn.text._word2vec_training import Trainer, threads
 from panlearn.text._word_vectors import Corpus, WordVectors
 
-Count = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
 Few = Annotated[int, Bounds(0, 1000, closed_low=True, closed_high=True)]
 Power = Annotated[float, Bounds(-10, 10)]
 

@@ -6,10 +6,8 @@ folder holds ``config.json``, and ``model.safetensors`` or shards of it with an 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
+from panlearn.core.files import write_file
 from panlearn.transformer._decoder import GPTConfig, shapes
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -101,8 +100,8 @@ def write(
     content = {**_WRITERS[kind](config), "vocab_size": n_tokens, "dtype": "float32", **facts}
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    replace(folder / _WEIGHTS, to_safetensors(tensors, {"format": "pt"}))
-    replace(folder / "config.json", json.dumps(content, indent=2).encode())
+    write_file(folder / _WEIGHTS, to_safetensors(tensors, {"format": "pt"}))
+    write_file(folder / "config.json", json.dumps(content, indent=2).encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -116,18 +115,6 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} does not hold a JSON object")
     return content
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Write beside the file, then rename over it: the old one or the new one, nothing else."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
 
 
 def _tensors(folder: Path) -> dict[str, np.ndarray]:

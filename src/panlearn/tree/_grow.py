@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from panlearn.core.splitmix import next_below
 from panlearn.tree._split import (
     ENTROPY,
     EPSILON,
@@ -111,7 +112,7 @@ def grow(
             if drawn >= limits.max_features and split_seen:
                 break
             if limits.max_features < d:  # the next of a random permutation
-                state, swap = draw(state, d - drawn)
+                state, swap = next_below(state, d - drawn)
                 swap += drawn
                 candidates[drawn], candidates[swap] = candidates[swap], candidates[drawn]
             j = candidates[drawn]
@@ -225,17 +226,6 @@ def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: 
         back += 1 - left
     values[front:] = buffer[:back]
     return front
-
-
-@njit(cache=True, nogil=True)
-def draw(state: np.uint64, bound: int) -> tuple[np.uint64, int]:
-    """One step of the generator splitmix64: its new state, and a whole number below `bound`."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return state, int(z % np.uint64(bound))
 
 
 @njit(cache=True, nogil=True)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from panlearn.core.parameters import Bounds, Positive
+from panlearn.core.parameters import Bounds
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-Jobs = None | Positive[int] | Literal[-1]
-"""Threads: None for one, -1 for one a core."""
 Part = Annotated[float, Bounds(0, 1, closed_high=True)]
 """Above zero, at most one."""
 

@@ -13,12 +13,12 @@ from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, va
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
-from panlearn.core.parameters import Positive, RandomState
+from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.validation import reject_hidden
 from panlearn.tree._base import MemberCount, ProbabilisticClassifier, feature_count
 from panlearn.tree._members import checked_base, seeded_copy
-from panlearn.tree._sampling import Jobs, Part, ordered_map, row_sampler, sample_size
+from panlearn.tree._sampling import Part, ordered_map, row_sampler, sample_size
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 

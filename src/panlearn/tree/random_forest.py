@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, encode_labels
-from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.parameters import Jobs, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
     AtLeastTwo,
@@ -29,7 +29,7 @@ from panlearn.tree._base import (
     read_training,
 )
 from panlearn.tree._features import bin_features
-from panlearn.tree._sampling import Jobs, Part, ordered_map, row_sampler, sample_size
+from panlearn.tree._sampling import Part, ordered_map, row_sampler, sample_size
 from panlearn.tree._structure import Tree
 from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
-from panlearn.core.parameters import Bounds, Positive, RandomState
+from panlearn.core.parameters import Bounds, Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
     MemberCount,
@@ -19,7 +19,7 @@ from panlearn.tree._base import (
     read_training,
 )
 from panlearn.tree._features import presort
-from panlearn.tree._sampling import Jobs, ordered_map
+from panlearn.tree._sampling import ordered_map
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 

@@ -1,0 +1,36 @@
+"""Files are replaced whole, or not at all."""
+
+import os
+
+import pytest
+
+from panlearn.core.files import replacing, write_file
+
+
+def test_the_new_file_takes_the_place_of_the_old(tmp_path):
+    write_file(tmp_path / "a", b"old")
+    write_file(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    write_file(tmp_path / "a", b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    write_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    write_file(tmp_path / "a", b"old")
+
+    def fail():
+        with replacing(tmp_path / "a") as temporary:
+            temporary.write_bytes(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
