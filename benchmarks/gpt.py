@@ -12,6 +12,7 @@ import tempfile
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from benchmarks.harness import Workload
 from panlearn.neural import train
@@ -43,7 +44,7 @@ def build():
         "module": ours._with_weights(),
         "peer": peer,
         "start": {k: v.clone() for k, v in peer.state_dict().items()},
-        "ids": torch.from_numpy(rng.integers(N_TOKENS, size=(8, CONTEXT))),
+        "ids": torch.from_numpy(rng.integers(N_TOKENS, size=(8, CONTEXT + 1))),
         "prompts": rng.integers(N_TOKENS, size=(8, 16)),
     }
 
@@ -70,7 +71,8 @@ def train_peer(data):
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4)
     for _ in range(N_STEPS):
         optimiser.zero_grad(set_to_none=True)
-        loss = model(input_ids=ids, labels=ids).loss
+        scores = model(input_ids=ids[:, :-1]).logits
+        loss = F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten())
         loss.backward()
         optimiser.step()
     return float(loss.detach())

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from panlearn.core.parameters import Bounds, Positive, check_parameters
 from panlearn.core.value import Value
+from panlearn.transformer._head import linear_cross_entropy
 from panlearn.transformer._positions import rotary_positions, sinusoidal_positions
 from panlearn.transformer.attention import MultiHeadAttention, attention_weights
 
@@ -203,13 +204,15 @@ class Decoder(nn.Module):
             for last in (block.attention.output, block.feed_forward.down):
                 last.weight.data.div_(math.sqrt(2 * config.n_layers))
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Score every next token, shape (batch, n, n_tokens)."""
+    def forward(self, ids: Tensor, targets: Tensor | None = None) -> Tensor:
+        """Score every next token, shape (batch, n, n_tokens); with targets, -log p of those."""
         x, rotation = self.embed(ids, torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x, rotation=rotation)
-        x = self.norm(x)
-        return F.linear(x, self.tokens.weight) if self.head is None else self.head(x)
+        x, head = self.norm(x), self.tokens.weight if self.head is None else self.head.weight
+        if targets is None:
+            return F.linear(x, head)
+        return linear_cross_entropy(x.flatten(0, 1), head, targets.flatten()).view(targets.shape)
 
     def last(self, ids: Tensor, cache: Cache) -> Tensor:
         """Go on from what a cache holds: the last token as the head sees it, (batch, width)."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from panlearn.transformer._decoder import Decoder
@@ -15,8 +14,7 @@ from panlearn.transformer._decoder import Decoder
 def next_token_losses(module: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
     """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector."""
     (ids,) = batch
-    scores = module(ids[:, :-1])
-    return F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+    return module(ids[:, :-1], ids[:, 1:]).flatten()
 
 
 class Windows:

@@ -1,0 +1,90 @@
+r"""The loss of the last layer, without the table of all scores.
+
+.. math::
+    \ell_i = \log \sum_v e^{x_i^\top w_v} - x_i^\top w_{y_i}, \qquad
+    \frac{\partial \ell_i}{\partial x_i} = \sum_v p_{iv} w_v - w_{y_i}, \qquad
+    \frac{\partial}{\partial w_v} \sum_i \ell_i = \sum_i (p_{iv} - [y_i = v]) x_i
+
+A vocabulary is long, so the scores of a batch are by far its largest table. Here a piece of rows is
+scored, turned into probabilities and into its share of both gradients in one buffer, while it is
+in the cache. The gradient of the weights is that of the sum of the losses; should the losses be
+weighted in the end, the pieces are worked out again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+_BUFFER = 1 << 23  # scores at once: 32 MB
+
+
+def linear_cross_entropy(x: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+    """Give -log softmax(x weight')[target] of each row.
+
+    Parameters
+    ----------
+    x : tensor of shape (n, width)
+    weight : tensor of shape (n_tokens, width)
+    targets : tensor of int64 of shape (n,)
+
+    Returns
+    -------
+    tensor of shape (n,)
+    """
+    precise = x.dtype == weight.dtype and x.dtype in (torch.float32, torch.float64)
+    if not precise or torch.is_autocast_enabled(x.device.type):
+        return F.cross_entropy(F.linear(x, weight), targets, reduction="none")
+    if torch.is_grad_enabled():
+        return _LinearCrossEntropy.apply(x, weight, targets)
+    return _work_out(x, weight, targets, differentiate=False)[0]
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+        losses, *gradients = _work_out(x, weight, targets)
+        ctx.save_for_backward(x, weight, targets, *gradients)
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, weight, targets, of_x, of_weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # derivatives of these are wanted too: the table as it is
+            error = F.linear(x, weight).softmax(1) - F.one_hot(targets, len(weight))
+            error = error * outer[:, None]
+            return error @ weight, error.t() @ x, None
+        alike = not any(outer.stride()) or bool((outer == outer[0]).all())
+        if len(outer) and alike:  # the gradient of a sum or a mean
+            return of_x * outer[0], of_weight * outer[0], None
+        _, of_x, of_weight = _work_out(x, weight, targets, outer[:, None])
+        return of_x, of_weight, None
+
+
+def _work_out(
+    x: Tensor, weight: Tensor, targets: Tensor, outer: Any = 1.0, *, differentiate: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The losses and the gradients of the sum of the losses times `outer`."""
+    losses = x.new_empty(len(x))
+    of_x, of_weight = (torch.zeros_like(t) if differentiate else t for t in (x, weight))
+    n_rows = max(1, _BUFFER // len(weight))
+    buffer = x.new_empty(min(n_rows, len(x)), len(weight))
+    for low in range(0, len(x), n_rows):
+        piece = slice(low, low + n_rows)
+        rows = x[piece]
+        scores = torch.mm(rows, weight.t(), out=buffer[: len(rows)])
+        scores -= scores.amax(1, keepdim=True)
+        wanted = scores.gather(1, targets[piece, None])
+        total = scores.exp_().sum(1, keepdim=True)  # probabilities are scores / total
+        losses[piece] = (total.log() - wanted)[:, 0]
+        if differentiate:
+            share = (outer[piece] if isinstance(outer, Tensor) else outer) / total
+            torch.mm(scores, weight, out=of_x[piece]).mul_(share)
+            of_weight.addmm_(scores.t(), rows * share)
+    if differentiate:
+        of_x -= outer * weight[targets]
+        of_weight.index_add_(0, targets, outer * x, alpha=-1)
+    return losses, of_x, of_weight
