@@ -1,5 +1,7 @@
 """A small table with everything that a real one has, and a way to run the command."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,3 +55,18 @@ def run():
         return CliRunner().invoke(main, [str(a) for a in arguments])
 
     return invoke
+
+
+class _NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+@pytest.fixture
+def no_torch(monkeypatch):
+    """An installation without the extra: what stands on torch has to be imported again."""
+    for name in list(sys.modules):
+        if name == "torch" or name.startswith(("panlearn.neural", "panlearn.transformer")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [_NoTorch(), *sys.meta_path])

@@ -89,9 +89,61 @@ def test_a_defect_is_one_line_too_and_exit_code_1():
 
 def test_a_missing_extra_is_named():
     result = broken(ModuleNotFoundError("No module named 'dask'", name="dask_not_there"))
+    assert result.exit_code == 1
     assert "dask" in result.stderr
     result = broken(ModuleNotFoundError("No module named 'pandas'", name="pandas.not_there"))
+    assert result.exit_code == 2
     assert "panlearn[data]" in result.stderr
+
+
+@pytest.mark.usefixtures("no_torch")
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["list", "neural"], ""),
+        (["info", "GPT"], "no method 'GPT'"),
+        (["info", "Rigde"], "no method 'Rigde'; did you mean 'Ridge'"),
+        (["compare", "--models", "MLPClassifier"], "no estimator 'MLPClassifier'"),
+        (["verify", "Z1"], "no claim 'Z1'"),
+        (["lm", "train", __file__, "--output", "never"], ""),
+    ],
+)
+def test_what_needs_torch_says_how_to_get_it(run, arguments, word):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"panlearn: {word}")
+    assert "pip install 'panlearn[deep]'" in result.stderr
+    assert result.stderr.count("\n") == 1
+    if arguments[0] in ("info", "compare"):
+        assert "left out neural and transformer" in result.stderr
+
+
+@pytest.mark.usefixtures("no_torch")
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["verify", "--list"]])
+def test_what_is_left_out_for_want_of_torch_is_said(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0
+    advice = "this needs torch, which is not installed; `pip install 'panlearn[deep]'`"
+    assert result.stderr == f"· left out neural and transformer: {advice}\n"
+
+
+def test_nothing_is_left_out_where_torch_is(run):
+    assert run("list").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (PermissionError(13, "Permission denied", "a.csv"), "a.csv: Permission denied"),
+        (OSError(28, "No space left on device", b"a.csv"), "a.csv: No space left on device"),
+        (FileNotFoundError("no model file at m"), "no model file at m"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_exit_code_2(error, says):
+    result = broken(error)
+    assert result.exit_code == 2
+    assert result.stderr == f"panlearn: {says}\n"
 
 
 def test_ctrl_c_is_130():

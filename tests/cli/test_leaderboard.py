@@ -192,3 +192,11 @@ def test_unknown_models(diabetes):
         compare(pd.DataFrame({"x": np.arange(40.0)}), ["a", "b"] * 20, models=["ridge"])
     with pytest.raises(DataError, match="scikit-learn has no"):
         compare(*diabetes, models=["sklearn.svm.Nothing"])
+
+
+@pytest.mark.usefixtures("no_torch")
+def test_models_that_are_left_out_for_want_of_an_extra_are_noted(diabetes, monkeypatch):
+    monkeypatch.setattr("panlearn.cli.leaderboard._all", lambda task: ["Ridge"])
+    board = compare(*diabetes, time_limit=None)
+    assert "left out neural and transformer" in board.notes[-1]
+    assert not compare(*diabetes, models=["Ridge"], time_limit=None).notes

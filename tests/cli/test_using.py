@@ -118,3 +118,13 @@ def test_labels_keep_their_type(run, tmp_path):
     np.testing.assert_array_equal(_as_classes(np.array([True]), np.array([False, True])), [True])
     with pytest.raises(ValueError, match="does not know the class 'c'"):
         _as_classes(np.array(["c"]), np.array(["a", "b"]))
+
+
+def test_a_model_that_needs_an_extra_says_so(run, mixed_csv, tmp_path, request):
+    from panlearn.neural import MLPClassifier
+
+    panlearn.save(MLPClassifier(), tmp_path / "m")
+    request.getfixturevalue("no_torch")
+    result = run("predict", tmp_path / "m", mixed_csv)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("panlearn: this needs torch")

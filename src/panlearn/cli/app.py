@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -12,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from panlearn.cli.errors import DataError
+from panlearn.core.extras import MissingExtraError, require
 
 
 class App(click.Group):
@@ -29,7 +31,7 @@ class App(click.Group):
             code = run(*args, standalone_mode=False, **kwargs)
         except click.ClickException as error:
             code = fail(error.format_message(), error.exit_code)
-        except (DataError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        except (DataError, MissingExtraError) as error:
             code = fail(str(error), 2)
         except (click.Abort, KeyboardInterrupt):
             code = fail("interrupted", 130)
@@ -40,7 +42,7 @@ class App(click.Group):
         except Exception as error:
             if os.environ.get("PANLEARN_TRACEBACK"):
                 raise
-            code = fail(_explain(error), 1)
+            code = _explain(error)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -50,17 +52,18 @@ def fail(message: str, code: int) -> int:
     return code
 
 
-def _explain(error: Exception) -> str:
+def _explain(error: Exception) -> int:
+    """Say what is missing or cannot be read or written; all else is a defect, of ours or theirs."""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        from panlearn.core.extras import require
-
-        try:
-            require(error.name)
-        except ImportError as explained:
-            return str(explained)
-        except KeyError:
-            pass
-    return f"{type(error).__name__}: {error} (PANLEARN_TRACEBACK=1 shows where)"
+        with contextlib.suppress(ImportError):
+            try:
+                require(error.name)
+            except MissingExtraError as missing:
+                return fail(str(missing), 2)
+    if isinstance(error, OSError):
+        named = error.filename is not None and error.strerror is not None
+        return fail(f"{os.fsdecode(error.filename)}: {error.strerror}" if named else str(error), 2)
+    return fail(f"{type(error).__name__}: {error} (PANLEARN_TRACEBACK=1 shows where)", 1)
 
 
 def command_line() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from importlib import import_module
 from textwrap import indent
 from typing import Any
 
@@ -25,10 +26,13 @@ def list_methods(family: str | None, as_json: bool, as_code: bool) -> None:
         )
         return
     import panlearn
-    from panlearn.cli.models import methods
+    from panlearn.cli.models import families_left_out, methods
 
-    if family is not None and family not in panlearn.FAMILIES:
-        raise DataError(f"no family {family!r}; {did_you_mean(family, list(panlearn.FAMILIES))}")
+    if family is not None:
+        if family not in panlearn.FAMILIES:
+            known = list(panlearn.FAMILIES)
+            raise DataError(f"no family {family!r}; {did_you_mean(family, known)}")
+        import_module(f"panlearn.{family}")  # or say which extra it needs
     found = [
         {"name": name, "family": home, "kind": _kind(thing), "summary": sections(thing)[""]}
         for name, (home, thing) in methods().items()
@@ -36,6 +40,8 @@ def list_methods(family: str | None, as_json: bool, as_code: bool) -> None:
     ]
     for method in found:
         method["summary"] = method["summary"].partition("\n\n")[0].replace("\n", " ")
+    for note in [] if family else families_left_out():
+        click.echo(f"· {note}", err=True)
     if as_json:
         write_json(found)
         return

@@ -23,7 +23,13 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline
 
 from panlearn.cli.errors import DataError
-from panlearn.cli.models import WRAPPERS, estimators, find_estimator, first_try
+from panlearn.cli.models import (
+    WRAPPERS,
+    estimators,
+    families_left_out,
+    find_estimator,
+    first_try,
+)
 from panlearn.cli.table import Table, Task, as_table, preprocessor
 from panlearn.cli.timed import JobCrashedError, TimedWorker
 
@@ -218,6 +224,7 @@ def compare(
     folds, notes = make_folds(table, cv, random_state)
     metrics = metrics_for(table.task, len(np.unique(table.y)))
     chosen = _choose(models, table.task, random_state)
+    notes += families_left_out() if models is None else []
     rows: list[Row] = []
     interrupted = False
     with TimedWorker(table.X, table.y) as worker:

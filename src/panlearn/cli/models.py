@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 import panlearn
 from panlearn.cli.errors import DataError, did_you_mean
-from panlearn.core.inventory import families
+from panlearn.core.inventory import families, left_out
 
 # As good as the model that they wrap, with another decision: compared when asked for by name.
 WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier")
@@ -32,6 +32,20 @@ def methods() -> dict[str, tuple[str, Any]]:
     return found
 
 
+def families_left_out() -> list[str]:
+    """A line for each extra that is not installed: the families that need it, and the remedy."""
+    names: dict[str, list[str]] = {}
+    for family, advice in left_out().items():
+        names.setdefault(advice, []).append(family)
+    return [f"left out {' and '.join(found)}: {advice}" for advice, found in names.items()]
+
+
+def unknown(name: str, what: str, known: list[str]) -> DataError:
+    """Say that there is none of that name, what is near, and what cannot be looked into."""
+    notes = "".join(f" ({note})" for note in families_left_out())
+    return DataError(f"no {what}; {did_you_mean(name, known)}{notes}")
+
+
 def find_method(name: str) -> tuple[str, str, Any]:
     """Look a method up by name, in any case, with or without its module."""
     known = methods()
@@ -39,7 +53,7 @@ def find_method(name: str) -> tuple[str, str, Any]:
     names |= {key.lower(): key for key in known}
     exact = names.get(name.lower()) or names.get(name.rpartition(".")[2].lower())
     if exact is None:
-        raise DataError(f"no method {name!r}; {did_you_mean(name, list(known))}")
+        raise unknown(name, f"method {name!r}", list(known))
     return exact, *known[exact]
 
 
@@ -65,7 +79,7 @@ def find_estimator(name: str, task: str) -> type:
     other = "regression" if task == "classification" else "classification"
     if name.lower() in {k.lower() for k in estimators(other)}:
         raise DataError(f"{name} is for {other}, and the task is {task}")
-    raise DataError(f"no estimator {name!r} for {task}; {did_you_mean(name, list(known))}")
+    raise unknown(name, f"estimator {name!r} for {task}", list(known))
 
 
 def build(cls: type, settings: dict[str, Any], random_state: int) -> Any:

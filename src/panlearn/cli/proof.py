@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from panlearn.cli.app import as_code, as_json, console, progress_bar, write_json
-from panlearn.cli.errors import DataError, did_you_mean
 
 
 @click.command()
@@ -29,11 +28,15 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
         )
         return 0
     from panlearn.claims import all_claims
+    from panlearn.cli.models import families_left_out, unknown
 
     claims = {claim.id: claim for claim in all_claims()}
-    if unknown := [i for i in ids if i not in claims]:
-        raise DataError(f"no claim {unknown[0]!r}; {did_you_mean(unknown[0], list(claims))}")
+    for i in ids:
+        if i not in claims:
+            raise unknown(i, f"claim {i!r}", list(claims))
     chosen = [claims[i] for i in ids] or list(claims.values())
+    for note in [] if ids else families_left_out():
+        click.echo(f"· {note}", err=True)
     if only_list:
         _list(chosen, as_json)
         return 0

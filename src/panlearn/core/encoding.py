@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.estimator import Estimator
+from panlearn.core.extras import MissingExtraError
 from panlearn.core.value import Value
 
 _SCIKIT_LEARN = {
@@ -249,6 +250,8 @@ def _find_class(path: str) -> type | None:
         return None
     try:
         cls = getattr(importlib.import_module(module_name), name, None)
+    except MissingExtraError:
+        raise
     except ImportError:
         return None
     if not isinstance(cls, type) or not issubclass(cls, Estimator | Value):

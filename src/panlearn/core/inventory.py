@@ -32,12 +32,21 @@ def families() -> dict[str, ModuleType]:
     dict of {name: module}
         In the order of `panlearn.FAMILIES`.
     """
-    found = {}
+    return {name: got for name, got in _imported().items() if isinstance(got, ModuleType)}
+
+
+def left_out() -> dict[str, str]:
+    """Say, for every family that cannot be imported, which extra it needs and how to get it."""
+    return {name: str(got) for name, got in _imported().items() if not isinstance(got, ModuleType)}
+
+
+def _imported() -> dict[str, ModuleType | MissingExtraError]:
+    found: dict[str, ModuleType | MissingExtraError] = {}
     for family in panlearn.FAMILIES:
         try:
             found[family] = importlib.import_module(f"panlearn.{family}")
-        except MissingExtraError:
-            continue
+        except MissingExtraError as error:
+            found[family] = error
     return found
 
 

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.encoding import Decoder, Encoder
+from panlearn.core.extras import MissingExtraError
 from panlearn.core.files import write_file
 
 FORMAT = 1
@@ -100,6 +101,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{path} is damaged: its contents do not match its checksum")
     try:
         model = Decoder(arrays).decode(json.loads(structure))
+    except MissingExtraError:
+        raise
     except Exception as error:
         raise ModelFileError(f"{path} does not describe a known model: {error}") from error
     if not isinstance(model, BaseEstimator):
