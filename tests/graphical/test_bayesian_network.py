@@ -3,6 +3,7 @@
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -265,3 +266,50 @@ def test_a_network_too_dense_for_one_tree_still_answers_about_ancestors(rng):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.array([[0, 1], [1, 0], [1, 1]]))
+
+
+def test_a_variable_depends_on_itself():
+    network = BayesianNetwork.from_cpts({"a": ([], [0.5, 0.5]), "b": (["a"], np.eye(2))})
+    assert not network.d_separated("a", "a")
+    with pytest.raises(ValueError, match=r"\['b'\]"):
+        network.d_separated("a", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [({"A": ["n", "y"]}, "no variable 'A'"), ({"a": ["n", "n"]}, "different")],
+)
+def test_states_are_of_variables_and_differ(states, message):
+    with pytest.raises(ValueError, match=message):
+        BayesianNetwork.from_cpts({"a": ([], [0.5, 0.5])}, states=states)
+    with pytest.raises(ValueError, match=message):
+        BayesianNetwork(states=states).fit(pd.DataFrame({"a": ["n", "y"]}))
+
+
+def test_a_parent_is_named_once():
+    with pytest.raises(ValueError, match="named twice"):
+        BayesianNetwork.from_cpts(
+            {"a": ([], [0.5, 0.5]), "b": (["a", "a"], np.full((2, 2, 2), 0.5))}
+        )
+
+
+def test_columns_of_categories_may_have_gaps():
+    frame = pd.DataFrame({"sky": ["sun", "rain", None, "sun"], "wet": [0, 1, 1, 0]})
+    plain = BayesianNetwork([("sky", "wet")]).fit(frame)
+    found = BayesianNetwork([("sky", "wet")]).fit(frame.astype({"sky": "category"}))
+    np.testing.assert_array_equal(found.cpts_[1], plain.cpts_[1])
+
+
+def test_a_network_that_is_too_dense_is_found_out_once(monkeypatch):
+    made = []
+
+    def refuse(*_):
+        made.append(1)
+        raise MemoryError("too dense")
+
+    network = BayesianNetwork.from_cpts({"a": ([], [0.5, 0.5])})
+    monkeypatch.setattr("panlearn.graphical._answers.CliqueTree", refuse)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="too dense"):
+            network.clique_tree()
+    assert len(made) == 1

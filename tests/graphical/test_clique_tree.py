@@ -125,14 +125,14 @@ def test_kernels_are_their_references(rng):
     tree = CliqueTree(sizes, random_factors(rng, list("abcd"), sizes, 5))
     rows = np.array([[0, -1, 1, -1], [-1, -1, -1, -1], [1, 0, 1, 1]])
     laws = np.empty((3, 8))
-    logs = _kernels.row_marginals(tree._plan, tree._potentials, rows, laws)
+    logs = _kernels.row_marginals(*tree._compiled, rows, laws)
     for r, row in enumerate(rows):
         found = tree.calibrate({"abcd"[j]: s for j, s in enumerate(row) if s >= 0})
         np.testing.assert_allclose(laws[r], np.concatenate(list(found.marginals().values())))
         np.testing.assert_allclose(logs[r], found.log_evidence)
     psi, likelihood = tree._potentials.copy(), np.ones(8)
     sep = np.ones(tree._plan.separator[-1])
-    value = _kernels.propagate.py_func(tree._plan, psi, likelihood, sep)
+    value = tree._log_scale + _kernels.propagate.py_func(tree._plan, psi, likelihood, sep)
     np.testing.assert_allclose(value, tree.calibrate().log_evidence)
     np.testing.assert_allclose(psi, tree.calibrate().tables)
 
@@ -170,3 +170,38 @@ def test_counts_and_sums_of_families_are_their_references(rng):
 def test_bad_input_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_any_number_of_tables_may_meet_in_one_clique(rng):
+    n = 1200  # 2 ** -1075 is no float any more
+    star = {"root": 2} | {f"leaf{i}": 2 for i in range(n)}
+    table = np.array([[0.7, 0.3], [0.4, 0.6]])
+    tree = CliqueTree(star, [(["root"], [0.5, 0.5]), *((["root", c], table) for c in [*star][1:])])
+    np.testing.assert_allclose(tree.calibrate().marginal(["root"]), 0.5, rtol=1e-12)
+    seen = rng.integers(2, size=n)
+    calibrated = tree.calibrate({f"leaf{i}": int(s) for i, s in enumerate(seen)})
+    logs = np.log(0.5) + np.log(table[:, seen]).sum(axis=1)
+    assert calibrated.log_evidence == pytest.approx(np.logaddexp(*logs), rel=1e-12)
+    odds = calibrated.marginal(["root"])
+    assert odds[0] == pytest.approx(np.exp(logs[0] - np.logaddexp(*logs)), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e200])
+def test_the_scale_of_tables_does_not_matter(size):
+    tree = CliqueTree({"a": 2}, [(["a"], [size, 2 * size]), (["a"], [2 * size, size])] * 200)
+    calibrated = tree.calibrate({"a": [1e-300, 2e-300]})
+    np.testing.assert_allclose(calibrated.marginal(["a"]), [1 / 3, 2 / 3], rtol=1e-12)
+    expected = 400 * np.log(size) + 200 * np.log(2) + np.log(3e-300)
+    assert calibrated.log_evidence == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [[0.5], [-1.0, 2.0], [np.nan, 1.0], "yes", 2, 0.5])
+def test_evidence_that_is_none_is_refused(value):
+    tree = CliqueTree({"a": 2}, [(["a"], [0.5, 0.5])])
+    with pytest.raises(ValueError, match="'a'"):
+        tree.calibrate({"a": value})
+
+
+def test_a_variable_is_asked_for_once():
+    with pytest.raises(ValueError, match="once"):
+        CliqueTree({"a": 2}, [(["a"], [0.5, 0.5])]).calibrate().marginal(["a", "a"])

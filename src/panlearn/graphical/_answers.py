@@ -17,7 +17,7 @@ from panlearn.graphical._structure import ancestors, reachable, topological_orde
 from panlearn.graphical.clique_tree import CliqueTree
 
 # trees of fitted networks, beside them and not in them: they can be made again from the tables
-_trees: weakref.WeakKeyDictionary[Any, tuple[Any, CliqueTree]] = weakref.WeakKeyDictionary()
+_trees: weakref.WeakKeyDictionary[Any, tuple[Any, CliqueTree | str]] = weakref.WeakKeyDictionary()
 
 
 class Answers(ABC):
@@ -54,10 +54,10 @@ class Answers(ABC):
         names = [self.variables_[v] for v in asked]
         try:
             tree = self.clique_tree()
-            together = any(set(names) <= set(clique) for clique in tree.cliques)
         except MemoryError:
-            together = False
-        if not together:  # no law depends on what is below all that is asked and known
+            tree = None
+        if tree is None or not any(set(names) <= set(clique) for clique in tree.cliques):
+            # no law depends on what is below all that is asked and known
             above = ancestors(self.parents_, [*asked, *(place[name] for name in coded)])
             tree = self._tree_of(above, names)
         return tree.calibrate(coded).marginal(names)
@@ -90,8 +90,13 @@ class Answers(ABC):
         self._require_fitted()
         made_from, tree = _trees.get(self, (None, None))
         if tree is None or made_from is not self.cpts_:
-            tree = self._tree_of(range(len(self.cpts_)))
+            try:
+                tree = self._tree_of(range(len(self.cpts_)))
+            except MemoryError as refusal:  # kept too: to find it out takes as long as to succeed
+                tree = str(refusal)
             _trees[self] = (self.cpts_, tree)
+        if isinstance(tree, str):
+            raise MemoryError(tree)
         return tree
 
     def _tree_of(self, chosen: Any, together: Sequence[Hashable] = ()) -> CliqueTree:
@@ -117,6 +122,8 @@ class Answers(ABC):
         bool
         """
         self._require_fitted()
+        if isinstance(given, str):
+            raise ValueError(f"give a list of variables, such as [{given!r}]")
         place = self._place()
         known = {number(v, place) for v in given}
         return number(b, place) not in reachable(self.parents_, number(a, place), known)

@@ -78,9 +78,7 @@ class Families:
         value = float(count[seen] @ np.log(at.flat[seen]))
         if partial.any():
             tree = self.tree(at.flat)
-            value += _kernels.expected_counts(
-                tree._plan, tree._potentials, X[partial], weight[partial], count
-            )
+            value += _kernels.expected_counts(*tree._compiled, X[partial], weight[partial], count)
         return FamilyCounts(float(weight.sum()), value, count)
 
     def tree(self, flat: np.ndarray) -> CliqueTree:

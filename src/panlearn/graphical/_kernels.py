@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+SMALL = 1e-100  # a product below it is scaled up: one factor more shall not underflow
+
 
 class Plan(NamedTuple):
     """A tree of cliques as arrays: where tables start, and the maps between their cells.
@@ -42,24 +44,44 @@ class Plan(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def assemble(plan: Any, tables: np.ndarray) -> np.ndarray:
-    """The product of the tables of each clique, psi_C = prod_f phi_f."""
-    psi = np.ones(plan.clique[-1])
+def _multiply(
+    psi: np.ndarray, start: int, n: int, table: np.ndarray, first: int, cells: np.ndarray
+) -> float:
+    """Multiply a table into the n cells of a clique; what is divided out of them, as a logarithm.
+
+    Many small numbers would underflow in all cells at once: the largest is kept in sight.
+    """
+    top = 0.0
+    for i in range(n):
+        psi[start + i] *= table[first + cells[i]]
+        top = max(top, psi[start + i])
+    if top == 0.0 or top > SMALL:
+        return 0.0
+    for i in range(n):
+        psi[start + i] /= top
+    return np.log(top)
+
+
+@njit(cache=True, nogil=True)
+def assemble(plan: Any, tables: np.ndarray) -> tuple[np.ndarray, float]:
+    """The product of the tables of each clique, psi_C = prod_f phi_f, and what was divided out."""
+    psi, scale = np.ones(plan.clique[-1]), 0.0
     for f in range(len(plan.family_home)):
         c = plan.family_home[f]
-        start, shift = plan.clique[c], plan.family_start[f]
-        for i in range(plan.clique[c + 1] - start):
-            psi[start + i] *= tables[plan.family[f] + plan.family_map[shift + i]]
-    return psi
+        start, n = plan.clique[c], plan.clique[c + 1] - plan.clique[c]
+        cells = plan.family_map[plan.family_start[f] :]
+        scale += _multiply(psi, start, n, tables, plan.family[f], cells)
+    return psi, scale
 
 
 @njit(cache=True, nogil=True)
 def propagate(plan: Any, psi: np.ndarray, likelihood: np.ndarray, sep: np.ndarray) -> float:
-    """Calibrate psi in place to marginals given evidence; return the log of its probability.
+    """Calibrate psi in place to marginals given evidence; return the log of its weight.
 
-    Up: phi*_S = sum_{C minus S} psi_C, psi_P *= phi*_S / phi_S; then down in the same way. The
-    messages are scaled to sum to one, so nothing underflows; evidence that cannot be gives -inf.
+    Up: phi*_S = sum_{C minus S} psi_C, psi_P *= phi*_S / phi_S; then down in the same way. Messages
+    and cliques are scaled, so nothing underflows; evidence that cannot be gives -inf.
     """
+    log_weight = 0.0
     for v in range(len(plan.home)):
         first, n = plan.variable[v], plan.variable[v + 1] - plan.variable[v]
         silent = True
@@ -68,15 +90,13 @@ def propagate(plan: Any, psi: np.ndarray, likelihood: np.ndarray, sep: np.ndarra
         if silent:
             continue
         c = plan.home[v]
-        start, shift = plan.clique[c], plan.home_start[v]
-        for i in range(plan.clique[c + 1] - start):
-            psi[start + i] *= likelihood[first + plan.home_map[shift + i]]
-    log_probability = 0.0
+        start, n = plan.clique[c], plan.clique[c + 1] - plan.clique[c]
+        cells = plan.home_map[plan.home_start[v] :]
+        log_weight += _multiply(psi, start, n, likelihood, first, cells)
     for e in range(len(plan.child)):
-        total = _collect(plan, e, psi, sep)
-        if total == 0.0:
-            return -np.inf
-        log_probability += np.log(total)
+        log_weight += _collect(plan, e, psi, sep)
+        if log_weight == -np.inf:
+            return log_weight
     root = plan.parent[-1] if len(plan.child) else 0
     total = 0.0
     for i in range(plan.clique[root], plan.clique[root + 1]):
@@ -87,7 +107,7 @@ def propagate(plan: Any, psi: np.ndarray, likelihood: np.ndarray, sep: np.ndarra
         psi[i] /= total
     for e in range(len(plan.child) - 1, -1, -1):
         _distribute(plan, e, psi, sep)
-    return log_probability + np.log(total)
+    return log_weight + np.log(total)
 
 
 @njit(cache=True, nogil=True)
@@ -103,15 +123,14 @@ def _collect(plan: Any, e: int, psi: np.ndarray, sep: np.ndarray) -> float:
         sep[first + plan.child_map[shift + i]] += psi[start + i]
         total += psi[start + i]
     if total == 0.0:
-        return total
+        return -np.inf
     for s in range(first, last):
         sep[s] /= total
     for i in range(plan.clique[c + 1] - start):
         psi[start + i] /= total
-    start, shift = plan.clique[p], plan.parent_start[e]
-    for i in range(plan.clique[p + 1] - start):
-        psi[start + i] *= sep[first + plan.parent_map[shift + i]]
-    return total
+    start, n = plan.clique[p], plan.clique[p + 1] - plan.clique[p]
+    cells = plan.parent_map[plan.parent_start[e] :]
+    return np.log(total) + _multiply(psi, start, n, sep, first, cells)
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +173,7 @@ def _indicate(plan: Any, row: np.ndarray, likelihood: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True)
 def row_marginals(
-    plan: Any, potentials: np.ndarray, rows: np.ndarray, result: np.ndarray
+    plan: Any, potentials: np.ndarray, scale: float, rows: np.ndarray, result: np.ndarray
 ) -> np.ndarray:
     """Log probability of each row, and into `result` the marginals of all variables given it."""
     logs, likelihood = np.empty(len(rows)), np.empty(plan.variable[-1])
@@ -162,7 +181,7 @@ def row_marginals(
     for r in range(len(rows)):
         psi = potentials.copy()
         _indicate(plan, rows[r], likelihood)
-        logs[r] = propagate(plan, psi, likelihood, sep)
+        logs[r] = scale + propagate(plan, psi, likelihood, sep)
         if len(result):
             result[r] = marginals(plan, psi)
     return logs
@@ -170,7 +189,12 @@ def row_marginals(
 
 @njit(cache=True, nogil=True)
 def expected_counts(
-    plan: Any, potentials: np.ndarray, rows: np.ndarray, weight: np.ndarray, counts: np.ndarray
+    plan: Any,
+    potentials: np.ndarray,
+    scale: float,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    counts: np.ndarray,
 ) -> float:
     """Add to `counts` the expected counts of all tables given rows; return the log-likelihood."""
     value, likelihood = 0.0, np.empty(plan.variable[-1])
@@ -180,7 +204,7 @@ def expected_counts(
             continue
         psi = potentials.copy()
         _indicate(plan, rows[r], likelihood)
-        value += weight[r] * propagate(plan, psi, likelihood, sep)
+        value += weight[r] * (scale + propagate(plan, psi, likelihood, sep))
         for f in range(len(plan.family_home)):
             c = plan.family_home[f]
             start, shift = plan.clique[c], plan.family_start[f]

@@ -66,7 +66,7 @@ def reachable(parents: Sequence[Sequence[int]], source: int, given: set[int]) ->
             stack.extend((child, False) for child in below[v])
         if (upward and v not in given) or (not upward and v in given):
             stack.extend((parent, True) for parent in parents[v])
-    return found - {source}
+    return found
 
 
 def chow_liu(

@@ -157,13 +157,14 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
         network.parents_ = [[number(p, place) for p in cpts[name][0]] for name in names]
         topological_order(network.parents_)
         tables = [np.asarray(cpts[name][1], dtype=float) for name in names]
-        named = states or {}
-        network.states_ = [
-            np.asarray(named.get(name, np.arange(tables[j].shape[-1] if tables[j].ndim else 0)))
-            for j, name in enumerate(names)
-        ]
+        counts = [table.shape[-1] if table.ndim else 0 for table in tables]
+        given = {name: np.arange(n) for name, n in zip(names, counts, strict=True)}
+        given |= _named_states(states, names)
+        network.states_ = [given[name] for name in names]
         for j, table in enumerate(tables):
             shape = tuple(len(network.states_[v]) for v in (*network.parents_[j], j))
+            if len(set(network.parents_[j])) != len(shape) - 1:
+                raise ValueError(f"a parent of {names[j]!r} is named twice: {cpts[names[j]][0]}")
             if table.shape != shape:
                 raise ValueError(f"the table of {names[j]!r} has shape {table.shape}, not {shape}")
             if not (table >= 0).all() or not np.allclose(table.sum(axis=-1), 1, rtol=0, atol=1e-8):
@@ -202,7 +203,11 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
         named = getattr(self, "feature_names_in_", None)
         d = X.shape[1]
         self.variables_ = [f"x{j}" for j in range(d)] if named is None else list(named)
-        self.states_ = [self._states(X[:, j], j) for j in range(d)]
+        given = _named_states(self.states, self.variables_)
+        self.states_ = [
+            given[name] if name in given else _found_states(X[:, j], name)
+            for j, name in enumerate(self.variables_)
+        ]
         codes = self._codes(X, lenient=False)
         sizes = [len(s) for s in self.states_]
         self.parents_ = self._parents(codes, sizes, weight)
@@ -234,22 +239,6 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
             attributes=lambda at: {"cpts_": families.split(at.flat)},
         )
         return families.split(found.flat)
-
-    def _states(self, column: np.ndarray, j: int) -> np.ndarray:
-        name = self.variables_[j]
-        given = (self.states or {}).get(name)
-        if given is not None:
-            states = np.asarray(given)
-            if states.ndim != 1 or len(set(states.tolist())) != len(states) or not len(states):
-                raise ValueError(f"states of {name!r} must be different labels; got {given!r}")
-            return states
-        states = states_of(column, name)
-        if not len(states):
-            raise ValueError(
-                f"every entry of {name!r} is missing (NaN or None), so its states are unknown; "
-                "give them in `states`, or drop the column"
-            )
-        return states
 
     def _parents(self, codes: np.ndarray, sizes: list[int], weight: np.ndarray) -> list[list[int]]:
         place = {name: j for j, name in enumerate(self.variables_)}
@@ -291,7 +280,7 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
         if len(partial):
             tree = self.clique_tree()
             logs[partial] = _kernels.row_marginals(
-                tree._plan, tree._potentials, codes[partial], np.empty((0, 0))
+                *tree._compiled, codes[partial], np.empty((0, 0))
             )
         return logs.astype(np.float32) if X.dtype == np.float32 else logs
 
@@ -337,9 +326,8 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
 
     def _row_laws(self, codes: np.ndarray) -> list[np.ndarray]:
         """The law of each variable given each row, of shape (n_rows, n_states)."""
-        tree = self.clique_tree()
         laws = np.empty((len(codes), sum(self._sizes())))
-        logs = _kernels.row_marginals(tree._plan, tree._potentials, codes, laws)
+        logs = _kernels.row_marginals(*self.clique_tree()._compiled, codes, laws)
         if not np.isfinite(logs).all():
             row = int(np.flatnonzero(~np.isfinite(logs))[0])
             raise ValueError(
@@ -359,6 +347,8 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
         if not reset:
             self._require_fitted()
         reject_hidden(X=X)
+        if hasattr(X, "select_dtypes"):  # scikit-learn makes numbers of categories with gaps
+            X = X.astype(dict.fromkeys(X.select_dtypes("category"), object))
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Any:
@@ -367,6 +357,30 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _named_states(given: Mapping | None, names: Sequence[Hashable]) -> dict[Hashable, np.ndarray]:
+    """The states of the variables that are named, each a list of different labels."""
+    found = {}
+    for name, labels in (given or {}).items():
+        states = np.asarray(labels)
+        if name not in names:
+            raise ValueError(f"states: no variable {name!r}; there are {list(names)}")
+        if states.ndim != 1 or len(set(states.tolist())) != len(states) or not len(states):
+            raise ValueError(f"states of {name!r} must be different labels; got {labels!r}")
+        found[name] = states
+    return found
+
+
+def _found_states(column: np.ndarray, name: Hashable) -> np.ndarray:
+    """The states that a column shows."""
+    states = states_of(column, name)
+    if not len(states):
+        raise ValueError(
+            f"every entry of {name!r} is missing (NaN or None), so its states are unknown; "
+            "give them in `states`, or drop the column"
+        )
+    return states
 
 
 def _pairs(edges: Any, place: Mapping[Hashable, int]) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from panlearn.core.memory import available
 from panlearn.graphical import _kernels
@@ -55,7 +56,8 @@ class CliqueTree:
     The variables are eliminated in the order of fewest added edges; the cliques that arise are
     joined by their largest overlaps. One passage up the tree and one down give all marginals, at
     a cost of a few operations a cell, in compiled code on flat tables: no array has an axis for
-    each variable, so there may be thousands of them. Messages are scaled, so nothing underflows.
+    each variable, so there may be thousands of them. Tables and messages are scaled, so nothing
+    underflows.
 
     References
     ----------
@@ -89,6 +91,7 @@ class CliqueTree:
     _place: dict[Hashable, int] = field(init=False)
     _plan: Plan = field(init=False)
     _potentials: np.ndarray = field(init=False)
+    _log_scale: float = field(init=False)
 
     def __post_init__(self) -> None:
         names, sizes = list(self.cardinalities), [int(c) for c in self.cardinalities.values()]
@@ -105,13 +108,14 @@ class CliqueTree:
                 f", and {min(self.max_size, available() // 40):.3g} are allowed; give evidence "
                 "that cuts the graph, remove edges, or sample by likelihood weighting"
             )
-        member = np.zeros((len(found), len(names)))
-        for c, clique in enumerate(found):
-            member[c, list(clique)] = 1
-        joins = spanning_tree(member @ member.T)[::-1]
+        ends, members = _starts([len(c) for c in found]), np.concatenate(found).astype(np.int64)
+        member = sparse.csr_array((np.ones(len(members)), members, ends))
+        joins = spanning_tree((member @ member.T).toarray())[::-1]
         shared = [tuple(sorted(set(found[a]) & set(found[b]))) for a, b in joins]
         plan = _plan(found, cells, joins, shared, scopes, sizes)
-        flat = np.concatenate([t.ravel() for t in tables]) if tables else np.ones(0)
+        tops = [float(t.max()) or 1.0 for t in tables]  # divided out, so that nothing overflows
+        scaled = [(t / top).ravel() for t, top in zip(tables, tops, strict=True)]
+        potentials, scale = _kernels.assemble(plan, np.concatenate([*scaled, np.ones(0)]))
         hidden = {
             "cliques": [tuple(names[v] for v in clique) for clique in found],
             "separators": [tuple(names[v] for v in s) for s in shared],
@@ -121,7 +125,8 @@ class CliqueTree:
             "_names": names,
             "_place": place,
             "_plan": plan,
-            "_potentials": _kernels.assemble(plan, flat),
+            "_potentials": potentials,
+            "_log_scale": scale + float(np.log(tops).sum()),
         }
         for name, value in hidden.items():
             object.__setattr__(self, name, value)
@@ -132,23 +137,36 @@ class CliqueTree:
             f"width={self.width}, size={self.size})"
         )
 
+    @property
+    def _compiled(self) -> tuple[Plan, np.ndarray, float]:
+        """What the kernels work on."""
+        return self._plan, self._potentials, self._log_scale
+
     def calibrate(self, evidence: Mapping[Hashable, Any] | None = None) -> CalibratedTree:
         """Pass the messages given evidence: by name a state, as its number, or its likelihoods."""
-        likelihood = np.ones(self._plan.variable[-1])
+        likelihood, scale = np.ones(self._plan.variable[-1]), self._log_scale
         for name, value in (evidence or {}).items():
             v = _place(name, self._place)
             part = likelihood[self._plan.variable[v] : self._plan.variable[v + 1]]
             if np.ndim(value) == 0:
-                if not 0 <= value < len(part) or int(value) != value:
+                state = np.arange(len(part)) == value
+                if not state.any():
                     raise ValueError(f"{name!r} has the states 0 to {len(part) - 1}; got {value!r}")
-                part[:] = np.arange(len(part)) == value
-            else:
-                part[:] = np.asarray(value, dtype=float)
+                part[:] = state
+                continue
+            weights = np.asarray(value, dtype=float)
+            if weights.shape != part.shape or not np.isfinite(weights).all() or weights.min() < 0:
+                raise ValueError(
+                    f"the likelihoods of {name!r} must be {len(part)} numbers from zero up, one a "
+                    f"state; got {value!r}"
+                )
+            top = float(weights.max()) or 1.0  # divided out, as of the tables
+            part[:], scale = weights / top, scale + float(np.log(top))
         psi, separators = self._potentials.copy(), np.ones(self._plan.separator[-1])
         value = _kernels.propagate(self._plan, psi, likelihood, separators)
         if value == -np.inf:
             raise ValueError(f"the evidence {dict(evidence or {})} has probability zero")
-        return CalibratedTree(self, psi, separators, float(value))
+        return CalibratedTree(self, psi, separators, float(value) + scale)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +182,8 @@ class CalibratedTree:
         """The joint law of variables that share a clique, with one axis a name."""
         tree = self.tree
         wanted = [_place(name, tree._place) for name in names]
+        if len(set(wanted)) != len(wanted):
+            raise ValueError(f"each variable can be asked for once; got {list(names)}")
         for c, clique in enumerate(tree.cliques):
             if set(names) <= set(clique):
                 kept = [v for v in map(tree._place.__getitem__, clique) if v in wanted]
