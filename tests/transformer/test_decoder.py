@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from panlearn.transformer import GPTConfig
+from panlearn.transformer import GPTConfig, _plain
 from panlearn.transformer._decoder import Decoder, n_parameters, shapes
-from panlearn.transformer._generation import Cache, Choice, Generation, lay_by_columns
+from panlearn.transformer._generation import Cache, Choice, Generation
+from panlearn.transformer._plain import PlainDecoder
 
 VARIANTS = {
     "gpt2": {},
@@ -119,13 +120,6 @@ def test_greedy_generation_is_that_without_a_cache(config):
         ids.append(int(token))
 
 
-def test_columns_hold_the_same_numbers(config):
-    decoder, ids = make(config), torch.from_numpy(prompts_of(8)[0])[None]
-    before = decoder(ids)
-    lay_by_columns(decoder)
-    torch.testing.assert_close(decoder(ids), before, rtol=0, atol=1e-5 * before.abs().max().item())
-
-
 def test_a_context_of_one_token():
     decoder = make(GPTConfig(1, 8, 2, 1))
     assert generate(decoder, prompts_of(1), 5).shape == (1, 5)
@@ -182,3 +176,62 @@ def test_a_wrong_config_is_named(wrong, named):
 def test_configs_of_the_families():
     assert n_parameters(GPTConfig.gpt2(), 50257) == 124_439_808
     assert n_parameters(GPTConfig.llama(), 32000) == 6_738_415_616
+
+
+@pytest.mark.parametrize("n_rows", [1, 4, 7])
+def test_scores_are_those_of_the_decoder(config, n_rows):
+    decoder = make(config)
+    ids = np.stack(prompts_of(*[10] * n_rows))
+    starts = np.arange(n_rows) % 3  # rows of unequal lengths
+    head = decoder.tokens.weight if decoder.head is None else decoder.head.weight
+    ours, theirs = (Cache(decoder, list(starts), 10) for _ in range(2))
+    for cache in (ours, theirs):
+        cache.memory.fill_(torch.nan)  # what is not filled must not be read
+        decoder.last(torch.from_numpy(ids[:, :4]), cache)
+    plain = PlainDecoder(decoder)
+    for column in range(4, 10):
+        found = plain.scores(ids[:, column], ours.memory, starts, column)
+        wanted = decoder.last(torch.from_numpy(ids[:, column : column + 1]), theirs) @ head.T
+        scale = wanted.abs().max().item()  # rounding of sums in another order
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 * scale)
+        torch.testing.assert_close(
+            ours.memory[..., column, :], theirs.memory[..., column, :], rtol=0, atol=1e-4
+        )
+
+
+def test_parts_of_a_matrix_on_threads_change_no_bit(config, monkeypatch):
+    decoder = make(config)
+    ids, starts = np.array([3, 4, 5]), np.zeros(3, dtype=int)
+
+    def scores():
+        memory = Cache(decoder, [0] * 3, 2).memory
+        return PlainDecoder(decoder).scores(ids, memory, starts, 0)
+
+    whole = scores()
+    monkeypatch.setattr(_plain, "_PART", 100)
+    parts = scores()
+    assert torch.equal(whole, parts)
+
+
+def test_weights_are_shared_and_not_changed(config):
+    decoder = make(config)
+    before = {name: weight.clone() for name, weight in decoder.state_dict().items()}
+    plain = PlainDecoder(decoder)
+    assert plain._tokens.base is not None
+    plain.scores(np.array([1]), Cache(decoder, [0], 2).memory, np.array([0]), 0)
+    for name, weight in decoder.state_dict().items():
+        assert torch.equal(weight, before[name])
+
+
+def test_many_rows_go_by_tensors_and_give_the_same_tokens(config):
+    decoder = make(config)
+    prompts = prompts_of(*[1, 5, 9] * 6)  # eighteen rows
+    assert not PlainDecoder.suits(decoder, len(prompts))
+    few = generate(decoder, prompts[:3], 20)
+    np.testing.assert_array_equal(generate(decoder, prompts, 20)[:3], few)
+
+
+def test_double_precision_goes_by_tensors(config):
+    decoder = make(config)
+    assert PlainDecoder.suits(decoder, 1)
+    assert not PlainDecoder.suits(decoder.double(), 1)

@@ -225,14 +225,18 @@ class Decoder(nn.Module):
     def embed(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor | None]:
         """Look tokens up and tell them where they stand: the sum, and the rotation if any."""
         x, rotation = self.tokens(ids), None
-        if self.config.positions == "learned":
-            x = x + self.positions(positions)
-        elif self.config.positions == "sinusoidal":
-            x = x + _sinusoids(self.config)[positions].to(x)
-        else:
+        if self.config.positions == "rotary":
             # one axis for the heads, after that of the batch if positions have one
-            rotation = _rotations(self.config)[:, positions].to(x).unsqueeze(-3)
+            rotation = self.places()[:, positions].to(x).unsqueeze(-3)
+        else:
+            x = x + F.embedding(positions, self.places().to(x))
         return F.dropout(x, self.config.dropout, self.training), rotation
+
+    def places(self) -> Tensor:
+        """Give what is added to a token at each place, or the cosines and sines that turn it."""
+        if self.config.positions == "learned":
+            return self.positions.weight
+        return (_rotations if self.config.positions == "rotary" else _sinusoids)(self.config)
 
     def attention_maps(self, ids: Tensor) -> Tensor:
         """Say who looks at whom, shape (n_layers, batch, n_heads, n, n)."""

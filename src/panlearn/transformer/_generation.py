@@ -14,20 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
-
-
-def lay_by_columns(decoder: Decoder) -> None:
-    """Store matrices column after column: products with a few rows are up to twice as quick so."""
-    for module in decoder.modules():
-        if isinstance(module, nn.Linear):
-            module.weight.data = _by_columns(module.weight.data)
-
-
-def _by_columns(matrix: Tensor) -> Tensor:
-    return matrix.t().contiguous().t()
+from panlearn.transformer._plain import PlainDecoder
 
 
 class Cache:
@@ -158,8 +148,7 @@ class Generation:
     ) -> None:
         self._decoder, self._choice, self._generators = decoder, choice, generators
         self._head = decoder.head.weight if decoder.head else decoder.tokens.weight.detach()
-        if max_tokens > 16:  # the table of tokens is stored by rows, to be looked up in
-            self._head = _by_columns(self._head)
+        self._plain = PlainDecoder(decoder) if PlainDecoder.suits(decoder, len(prompts)) else None
         longest = max(map(len, prompts))
         # a row needs as many columns as the context; twice that, and rows seldom have to move
         capacity = min(longest + max_tokens, max(2 * decoder.config.context, longest + 1))
@@ -176,8 +165,13 @@ class Generation:
         """Choose the next token of each row."""
         cache = self.cache
         self._read_again()
-        x = self._decoder.last(self._tokens[:, cache.end : self._known], cache)
-        scores = F.linear(x, self._head)
+        fresh = self._tokens[:, cache.end : self._known]
+        if self._plain is not None and fresh.shape[1] == 1:
+            starts = np.array(cache.starts)
+            scores = self._plain.scores(fresh[:, 0].numpy(), cache.memory, starts, cache.end)
+            cache.end += 1
+        else:
+            scores = F.linear(self._decoder.last(fresh, cache), self._head)
         chosen = self._choice(scores, self._uniform)
         if self._known == cache.capacity:
             self._move()

@@ -14,7 +14,7 @@ from panlearn.neural._estimator import DeepEstimator
 from panlearn.text import BPETokenizer
 from panlearn.text._documents import as_list
 from panlearn.transformer._decoder import Decoder, GPTConfig
-from panlearn.transformer._generation import Choice, Generation, lay_by_columns
+from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._language import log_probabilities
 from panlearn.transformer._texts import Answer, row_generators
 
@@ -232,12 +232,8 @@ class LanguageModel(DeepEstimator):
         if not max_tokens:
             return
         prompts = [answer.prompt for answer in answers]
-        decoder = self._decoder
-        if self.device == "cpu":
-            lay_by_columns(decoder)
-            self.weights_.update((k, v.numpy()) for k, v in decoder.state_dict().items())
         generation = Generation(
-            decoder,
+            self._decoder,
             prompts,
             max_tokens=max_tokens,
             choice=choice,

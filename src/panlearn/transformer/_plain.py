@@ -1,0 +1,240 @@
+r"""One more token for each of a few rows, on a CPU: the decoder once more, in plain loops.
+
+A step for a few rows is a walk over all weights with little to do at each. Here a row of a matrix
+is read once and multiplied with all rows of tokens while it is at hand; calls of tensors, of which
+a step needs hundreds, would take longer than the sums themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from panlearn.core.map_reduce import n_threads
+from panlearn.transformer._decoder import Decoder
+
+_ROWS = 16  # of more, the products of BLAS are quicker
+_PART = 1 << 22  # bytes of a matrix that are worth a thread
+_CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
+
+
+class PlainDecoder:
+    """Score the next tokens as `Decoder.last` and the head do, one column at a time.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        In single precision, on a CPU. Its weights are shared, not copied.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        config = decoder.config
+        self._config = config
+        self._tokens = decoder.tokens.weight.detach().numpy()
+        self._added, self._turned = None, np.empty((2, 1, 0), dtype=np.float32)
+        places = decoder.places()
+        if config.positions == "rotary":
+            self._turned = places.numpy()
+        else:
+            self._added = places.detach().numpy()
+        self._blocks = [
+            (
+                _arrays(block.attention_norm),
+                _arrays(block.attention.project),
+                _arrays(block.attention.output),
+                _arrays(block.feed_forward_norm),
+                _arrays(block.feed_forward.up),
+                _arrays(block.feed_forward.down),
+            )
+            for block in decoder.blocks
+        ]
+        self._norm = _arrays(decoder.norm)
+        head = self._tokens if decoder.head is None else decoder.head.weight.detach().numpy()
+        self._head = head, np.zeros(len(head), dtype=np.float32)
+        self._pool = ThreadPoolExecutor(n_threads())  # its threads start when there is work
+
+    @staticmethod
+    def suits(decoder: Decoder, n_rows: int) -> bool:
+        """Whether this is the quicker way."""
+        weight = decoder.tokens.weight
+        return weight.dtype == torch.float32 and weight.device.type == "cpu" and n_rows <= _ROWS
+
+    def scores(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int) -> Tensor:
+        """Score what follows the tokens of one column, and put their keys and values in memory.
+
+        Parameters
+        ----------
+        ids : ndarray of ints of shape (n_rows,)
+        memory : tensor of shape (n_layers, 2, n_rows, n_key_heads, n_columns, head_size)
+        starts : ndarray of ints of shape (n_rows,)
+            The first column of each row.
+        column : int
+            Where the tokens stand.
+
+        Returns
+        -------
+        tensor of shape (n_rows, n_tokens)
+        """
+        config = self._config
+        x = self._tokens[ids]
+        if self._added is not None:
+            x += self._added[column - starts]
+        rms, epsilon = config.norm == "rms", np.float32(config.norm_epsilon)
+        for block, (keys, values) in zip(self._blocks, memory.numpy(), strict=True):
+            first, project, output, second, up, down = block
+            heads = self._product(_normed(x, *first, epsilon, rms), *project)
+            x += self._product(_mean(heads, keys, values, starts, column, self._turned), *output)
+            hidden = self._product(_normed(x, *second, epsilon, rms), *up)
+            x += self._product(_ACTIVATIONS[config.activation](hidden), *down)
+        return torch.from_numpy(self._product(_normed(x, *self._norm, epsilon, rms), *self._head))
+
+    def _product(self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        made = np.empty((len(x), len(weight)), dtype=np.float32)
+        if weight.nbytes < 2 * _PART:
+            _multiply(x, weight, bias, made, 0, len(weight))
+        else:
+            edges = np.linspace(0, len(weight), 1 + weight.nbytes // _PART, dtype=int)
+            list(self._pool.map(partial(_multiply, x, weight, bias, made), edges[:-1], edges[1:]))
+        return made
+
+
+def _arrays(module: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and bias, zeros if there is none."""
+    weight = module.weight.detach().numpy()
+    bias = getattr(module, "bias", None)
+    zeros = np.zeros(len(weight), dtype=np.float32)
+    return np.ascontiguousarray(weight), zeros if bias is None else bias.detach().numpy()
+
+
+@njit(cache=True, nogil=True, fastmath=_CONTRACTED)
+def _multiply(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
+) -> None:
+    """Columns of x weight' + bias; four rows of x share each row of the weights."""
+    n_rows, n = x.shape
+    shared = n_rows - n_rows % 4
+    for j in range(low, high):
+        w = weight[j]
+        for i in range(0, shared, 4):
+            x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+            s0 = s1 = s2 = s3 = np.float32(0)
+            for k in range(n):
+                s0 += x0[k] * w[k]
+                s1 += x1[k] * w[k]
+                s2 += x2[k] * w[k]
+                s3 += x3[k] * w[k]
+            made[i, j], made[i + 1, j] = s0 + bias[j], s1 + bias[j]
+            made[i + 2, j], made[i + 3, j] = s2 + bias[j], s3 + bias[j]
+        for i in range(shared, n_rows):
+            x0, s0 = x[i], np.float32(0)
+            for k in range(n):
+                s0 += x0[k] * w[k]
+            made[i, j] = s0 + bias[j]
+
+
+@njit(cache=True, nogil=True, fastmath=_CONTRACTED)
+def _normed(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: Any, rms: bool
+) -> np.ndarray:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias; with `rms` zero is the mean."""
+    made, n = np.empty_like(x), x.shape[1]
+    for i in range(len(x)):
+        row, mean, square = x[i], np.float32(0), np.float32(0)
+        if not rms:
+            for k in range(n):
+                mean += row[k]
+            mean /= np.float32(n)
+        for k in range(n):
+            square += (row[k] - mean) * (row[k] - mean)
+        scale = np.float32(1) / np.sqrt(square / np.float32(n) + epsilon)
+        for k in range(n):
+            made[i, k] = (row[k] - mean) * scale * weight[k] + bias[k]
+    return made
+
+
+@njit(cache=True, nogil=True, fastmath=_CONTRACTED)
+def _mean(
+    heads: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    starts: np.ndarray,
+    column: int,
+    turned: np.ndarray,
+) -> np.ndarray:
+    """Attention of one query a row and head, after its key and value are put in their column."""
+    n_rows, n_keys, size = keys.shape[0], keys.shape[1], keys.shape[3]
+    n_heads = heads.shape[1] // size - 2 * n_keys
+    group, half = n_heads // n_keys, size // 2
+    scale = np.float32(1 / math.sqrt(size))
+    made = np.zeros((n_rows, n_heads * size), np.float32)
+    for i in range(n_rows):
+        split = heads[i].reshape(-1, size)  # queries, keys, values
+        if turned.size:
+            cos, sin = turned[0, column - starts[i]], turned[1, column - starts[i]]
+            for h in range(n_heads + n_keys):
+                for k in range(half):
+                    a, b = split[h, k], split[h, k + half]
+                    split[h, k] = a * cos[k] - b * sin[k]
+                    split[h, k + half] = a * sin[k] + b * cos[k]
+        for g in range(n_keys):
+            keys[i, g, column] = split[n_heads + g]
+            values[i, g, column] = split[n_heads + n_keys + g]
+        n = column + 1 - starts[i]
+        weights = np.empty(n, np.float32)
+        for h in range(n_heads):
+            query, out = split[h], made[i, h * size : (h + 1) * size]
+            key, value = keys[i, h // group, starts[i] :], values[i, h // group, starts[i] :]
+            highest = np.float32(-np.inf)
+            for t in range(n):
+                s, at = np.float32(0), key[t]
+                for k in range(size):
+                    s += query[k] * at[k]
+                weights[t] = s * scale
+                highest = max(highest, weights[t])
+            total = np.float32(0)
+            for t in range(n):
+                weights[t] = np.exp(weights[t] - highest)
+                total += weights[t]
+            for t in range(n):
+                w, at = weights[t] / total, value[t]
+                for k in range(size):
+                    out[k] += w * at[k]
+    return made
+
+
+@njit(cache=True, nogil=True)
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """X sigma(sqrt(8 / pi) (x + 0.044715 x^3)), which is the approximation by tanh."""
+    linear, cubic = np.float32(math.sqrt(8 / math.pi)), np.float32(0.044715)
+    one = np.float32(1)
+    for row in x:
+        for k in range(len(row)):
+            v = row[k]
+            row[k] = v / (one + np.exp(-linear * (v + cubic * v * v * v)))
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _relu(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, np.float32(0))
+
+
+@njit(cache=True, nogil=True)
+def _swiglu(x: np.ndarray) -> np.ndarray:
+    """The first half of the columns, through silu, times the second."""
+    half, one = x.shape[1] // 2, np.float32(1)
+    made = np.empty((len(x), half), np.float32)
+    for i in range(len(x)):
+        for k in range(half):
+            made[i, k] = x[i, k] / (one + np.exp(-x[i, k])) * x[i, half + k]
+    return made
+
+
+_ACTIVATIONS = {"gelu": _gelu, "relu": _relu, "swiglu": _swiglu}
