@@ -165,3 +165,38 @@ def test_products_of_zero_probability_stay_numbers():
     density, probability = posteriors(at, ones_of(np.array([[0.0, 1.0]]), at.categories))
     assert density[0] == pytest.approx(np.log(0.5))
     np.testing.assert_array_equal(probability, [[1.0, 0.0]])
+
+
+def test_a_category_of_weight_zero_is_absent():
+    X = [["red", "round"], ["green", "long"]] * 5 + [["blue", "long"]]
+    model = CategoricalMixture(2, random_state=0).fit(X, sample_weight=[1.0] * 10 + [0.0])
+    assert [known.tolist() for known in model.categories_] == [["green", "red"], ["long", "round"]]
+    alone = CategoricalMixture(2, random_state=0).fit(X[:-1])
+    np.testing.assert_allclose(model.score_samples(X[:2]), alone.score_samples(X[:2]))
+
+
+def test_text_of_digits_is_text():
+    model = CategoricalMixture(1).fit([["01"], ["1"], ["1"], [None]])
+    assert model.categories_[0].tolist() == ["01", "1"]
+    np.testing.assert_allclose(model.feature_prob_[0], [[1.01 / 3.02, 2.01 / 3.02]])
+    assert model.impute([[None], ["01"]]).tolist() == [["1"], ["01"]]
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", object])
+def test_frames_with_any_kind_of_hole(dtype):
+    pd = pytest.importorskip("pandas")
+    colour, shape = ["red", "green"] * 10, ["round", "long"] * 9 + ["round", None]
+    frame = pd.DataFrame({"colour": colour, "shape": shape}, dtype=dtype)
+    frame["size"] = pd.array([1, 2] * 9 + [None, 2], dtype="Int64")
+    filled = CategoricalMixture(2, random_state=0).fit(frame).impute(frame.iloc[-2:])
+    assert filled.tolist() == [["red", "round", 1], ["green", "long", 2]]
+
+
+def test_a_row_without_any_word_is_filled_with_words():
+    model = CategoricalMixture(2, random_state=0).fit([["a", "x"]] * 3 + [["b", "y"]])
+    assert model.impute([[None, None]]).tolist() == [["a", "x"]]
+
+
+def test_imputed_numbers_keep_their_floats(X):
+    model = CategoricalMixture(2, random_state=0).fit(X)
+    assert model.impute(X[:3].astype(np.float32)).dtype == np.float32

@@ -1,18 +1,23 @@
 """GaussianMixture: EM under a floor, missing entries, labels, re-seeding."""
 
+import copy
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.latent import GaussianMixture
+from panlearn.latent._covariances import KINDS
+from panlearn.latent._gaussians import Mixture, draw_missing, expect, fill
 from panlearn.latent._mixture_starts import starts
+from panlearn.latent._starts import best_of
 
-KINDS = ("full", "tied", "diag", "spherical")
 every = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -255,3 +260,84 @@ def test_starts_side_by_side_find_the_best(X):
         alone.append(one.fit(X).score(X))
     assert len(alone) == 6
     assert model.fit(X).score(X) == pytest.approx(max(alone), rel=1e-10)
+
+
+@every
+def test_holes_in_the_training_rows_leave_the_false_positives_as_chosen(rng, kind):
+    truth = rng.normal(size=(3, 3))
+    X, fresh = rng.normal(size=(2, 3000, 3)) @ truth
+    X[rng.random(X.shape) < 0.4] = np.nan
+    model = GaussianMixture(covariance_type=kind).fit(X)
+    share = model.predict_anomaly(fresh, false_positive_rate=0.05).mean()
+    # two binomial errors, of the quantile and of the share, three deviations of each; the kinds
+    # that are not the truth have tails of their own
+    assert share == pytest.approx(0.05, abs=0.017 if kind in ("full", "tied") else 0.03)
+    with pytest.raises(ValueError, match="complete rows"):
+        model.predict_anomaly(X)
+    with pytest.raises(ValueError, match="complete rows"):
+        model.predict_anomaly(sparse.csr_array(X))
+
+
+@every
+def test_missing_entries_are_drawn_from_their_conditional_law(rng, kind):
+    means, k = np.array([[0.0, 0.0, 0.0], [6.0, 6.0, 0.0]]), KINDS[kind]
+    a = rng.normal(size=(2, 3, 3))
+    scatter = np.stack([k.part(m @ m.T) for m in a])
+    at = Mixture(k, np.array([0.3, 0.7]), means, k.maximise(scatter, np.ones(2), 0.1))
+    row = np.array([[3.0, np.nan, np.nan]])
+    drawn = draw_missing(at, np.repeat(row, 20_000, axis=0), rng)
+    assert (drawn[:, 0] == 3.0).all()
+    # four standard errors of a mean
+    error = 4 * drawn[:, 1:].std(axis=0) / np.sqrt(20_000)
+    assert (np.abs(drawn.mean(axis=0) - fill(at, row)[0])[1:] < error).all()
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_float32_rows_with_a_column_twice(rng, kind):
+    X = 100 * np.repeat(rng.normal(size=(200, 2)), 2, axis=1).astype(np.float32)
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    assert model.covariances_.dtype == np.float32
+    matrices = np.atleast_3d(model.covariances_.T).T.astype(float)
+    assert np.linalg.eigvalsh(matrices).min() > 0
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_labels_are_looked_at_in_every_step(X, kind):
+    model = GaussianMixture(3, covariance_type=kind, use_labels=True, random_state=0)
+    labels = np.repeat([0, 1, 2], 60)
+    model.partial_fit(X, labels)
+    with pytest.raises(ValueError, match="components 0 to 2"):
+        model.partial_fit(X, labels + 1)
+
+
+@every
+def test_precisions_to_start_from_are_definite(X, kind):
+    shape = KINDS[kind].shape(2, 3)
+    with pytest.raises(ValueError, match="positive definite"):
+        GaussianMixture(2, covariance_type=kind, precisions_init=np.full(shape, -1.0)).fit(X)
+
+
+def test_the_best_of_several_starts_has_the_highest_objective(monkeypatch):
+    X, reached = np.random.default_rng(0).normal(size=(60, 2)), []
+
+    def watched(estimator, rows, starts, run, value):
+        ends = [run(copy.copy(estimator), start) for start in starts]
+        reached.extend(expect(end, X, hard=True).log_likelihood for end in ends)
+        return best_of(estimator, rows, starts, run, value)
+
+    monkeypatch.setattr("panlearn.latent.gaussian_mixture.best_of", watched)
+    # here the start with the highest likelihood of the rows alone is another one
+    hard = {"assignment": "hard", "init_params": "k-means++"}
+    model = GaussianMixture(2, n_init=6, random_state=2, **hard).fit(X)
+    end = Mixture(KINDS["full"], model.weights_, model.means_, model.covariances_)
+    assert expect(end, X, hard=True).log_likelihood == pytest.approx(max(reached))
+
+
+def test_many_rows_are_drawn_in_little_memory(X):
+    model = GaussianMixture(3, random_state=0).fit(np.tile(X, (1, 10)))
+    tracemalloc.start()
+    model.sample(20_000, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * 20_000 * 30 * 8  # a matrix a row would be thirty times that

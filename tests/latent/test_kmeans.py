@@ -151,3 +151,17 @@ def test_the_sample_is_of_distinct_rows_with_their_weights(rng):
     np.testing.assert_array_equal(sample.weight_of, 4.0)
     other = RowSample.of(X.astype(np.float32), None, salt=7, size=20)
     np.testing.assert_allclose(other.rows, sample.rows, rtol=1e-6)
+
+
+def test_distances_far_from_zero_keep_their_digits(rng):
+    X = rng.normal(size=(100, 3)) + 1e8
+    model = KMeans(4, random_state=0).fit(X)
+    distances = np.linalg.norm(X[:, None] - model.cluster_centers_, axis=2)
+    # X itself is rounded to 1e-8
+    np.testing.assert_allclose(model.transform(X), distances, atol=1e-6)
+
+
+def test_partial_fit_reports_the_objective_of_its_rows(X):
+    weight = np.arange(len(X)) % 3.0
+    model = KMeans(3, random_state=0).partial_fit(X, sample_weight=weight)
+    assert model.inertia_ == pytest.approx(-model.score(X, sample_weight=weight))

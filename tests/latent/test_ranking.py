@@ -128,3 +128,9 @@ def test_a_model_with_labels_is_saved_and_loaded(tmp_path):
     found, expected = loaded.recommend(["z", "x"], 1), model.recommend(["z", "x"], 1)
     np.testing.assert_array_equal(found.items, expected.items)
     np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+def test_labels_that_pandas_calls_missing_are_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="users has labels that are missing"):
+        Ratings.from_table(pd.array(["ann", None], dtype="string"), ["tea", "rye"])

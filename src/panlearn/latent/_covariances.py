@@ -63,6 +63,10 @@ class Covariance(ABC):
     ) -> tuple[list[np.ndarray], np.ndarray]:
         """What turns centred rows of each component white, and the logarithm of its determinant."""
 
+    def stored(self, covariances: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """The covariances in these floats, in which they stay definite."""
+        return covariances.astype(dtype, copy=False)
+
     def white(self, centred: np.ndarray, root: np.ndarray) -> np.ndarray:
         """Rows of unit covariance: a product with a matrix, or column by column."""
         return centred @ root if root.ndim == 2 else centred * root
@@ -85,6 +89,11 @@ class Full(Covariance):
 
     def inverse(self, covariances: np.ndarray) -> np.ndarray:
         return np.linalg.inv(covariances)
+
+    def stored(self, covariances: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        d = covariances.shape[-1]  # entries rounded by ε move an eigenvalue by d ε / 2 at most
+        matrices = _clipped(covariances.reshape(-1, d, d), 0.0, d * float(np.finfo(dtype).eps))
+        return matrices.reshape(covariances.shape).astype(dtype, copy=False)
 
     def n_parameters(self, k: int, d: int) -> int:
         return k * d * (d + 1) // 2
@@ -180,11 +189,11 @@ KINDS: dict[str, Covariance] = {
 }
 
 
-def _clipped(matrices: np.ndarray, floor: float) -> np.ndarray:
-    """Raise the eigenvalues of symmetric matrices to the floor."""
+def _clipped(matrices: np.ndarray, floor: float, share: float = 1e-14) -> np.ndarray:
+    """Raise the eigenvalues of symmetric matrices to the floor, and to a share of the largest."""
     values, vectors = np.linalg.eigh(matrices)
     # a value that is a rounding of the largest could turn out negative in a Cholesky factor
-    least = np.maximum(floor, 1e-14 * values[:, -1:])
+    least = np.maximum(floor, share * values[:, -1:])
     if (values >= least).all():
         return matrices
     return (vectors * np.maximum(values, least)[:, None, :]) @ vectors.swapaxes(1, 2)

@@ -52,12 +52,13 @@ def expect(
     of rows and components together: the sum over components becomes their maximum.
     """
     k, d = at.means.shape
+    labels = None if labels is None else components(labels, k)
     count, shift = np.zeros(k), np.zeros((k, d))
     scatter, total, log_likelihood = np.zeros((k, *at.kind.part(np.zeros((d, d))).shape)), 0.0, 0.0
     for part, group in _groups(at, X):
         w = np.ones(len(part)) if weight is None else weight[part].astype(float)
         if isinstance(group, _Complete) and scatter.ndim == 3:
-            known = np.empty(0, np.int64) if labels is None else labels[part].astype(np.int64)
+            known = np.empty(0, np.int64) if labels is None else labels[part]
             total += float(w.sum())
             log_likelihood += group.expect(w, known, hard, count, shift, scatter)
             continue
@@ -81,6 +82,17 @@ def expect(
             if uncertain is not None:
                 scatter[j] += share.sum() * at.kind.part(uncertain)
     return Expected(total, log_likelihood, count, shift, scatter)
+
+
+def components(y: Any, k: int) -> np.ndarray:
+    """Labels as components, refused unless they are -1 or one of the k."""
+    y = np.asarray(y)
+    if y.dtype.kind not in "iuf" or not np.isin(y, np.arange(-1, k)).all():
+        raise ValueError(
+            f"with use_labels, y must hold components 0 to {k - 1}, or -1 where none is known; got "
+            f"{np.unique(y)[:5]}"
+        )
+    return y.astype(np.int64)
 
 
 def maximise(at: Mixture, seen: Expected, floor: float) -> Mixture:
@@ -123,6 +135,33 @@ def fill(at: Mixture, X: np.ndarray) -> np.ndarray:
         rows = out[part]
         rows[missing] = np.asarray(guess)[missing]
         out[part] = rows
+    return out
+
+
+def draw(at: Mixture, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the mixture, and their components."""
+    k, d = at.means.shape
+    y = rng.choice(k, size=n, p=at.weights / at.weights.sum())
+    X = rng.standard_normal((n, d))
+    for j, root in enumerate(np.linalg.cholesky(at.kind.matrices(at.covariances, k, d))):
+        X[y == j] = at.means[j] + X[y == j] @ root.T
+    return X, y
+
+
+def draw_missing(at: Mixture, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Missing entries drawn from the mixture, given the others."""
+    out = np.array(X, dtype=float)
+    for part, group in _groups(at, X):
+        if isinstance(group, _Complete):
+            continue
+        missing, odds = ~group.seen, np.cumsum(_normalised(group.log_joint())[1], axis=0)
+        y = (rng.random(len(part)) * odds[-1] >= odds).sum(axis=0)
+        noise = rng.standard_normal((len(part), int(missing.sum())))
+        for j in np.unique(y):
+            centred, uncertain = group.filled(j, y == j)
+            root = np.linalg.cholesky(uncertain[np.ix_(missing, missing)])
+            guess = centred[:, missing] + at.means[j, missing] + noise[y == j] @ root.T
+            out[np.ix_(part[y == j], missing)] = guess
     return out
 
 

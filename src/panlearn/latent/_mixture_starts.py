@@ -11,7 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows
 from panlearn.latent._covariances import KINDS
-from panlearn.latent._gaussians import Expected, Mixture, log_densities, maximise
+from panlearn.latent._gaussians import (
+    Expected,
+    Mixture,
+    components,
+    draw_missing,
+    log_densities,
+    maximise,
+)
 from panlearn.latent._lloyd import Assigned, assign
 from panlearn.latent._starts import RowSample, k_means_plus_plus
 from panlearn.latent.kmeans import KMeans
@@ -32,6 +39,11 @@ def starts(model: Any, rows: Rows, sample: RowSample, rng: np.random.Generator) 
     precisions = _given("precisions_init", model.precisions_init, kind.shape(k, d))
     if weights is not None and not ((weights > 0).all() and np.isclose(weights.sum(), 1)):
         raise ValueError(f"weights_init must be positive and sum to 1; got {weights}")
+    if precisions is not None:
+        matrices = kind.matrices(precisions, k, d)
+        symmetric = np.allclose(matrices, matrices.swapaxes(1, 2))
+        if not symmetric or np.linalg.eigvalsh(matrices).min() <= 0:
+            raise ValueError("precisions_init must be symmetric and positive definite")
     labelled = _labelled_means(rows, k, d, sample) if model.use_labels else None
     found = []
     for _ in range(model.n_init if means is None else 1):
@@ -95,7 +107,7 @@ def _labelled_means(rows: Rows, k: int, d: int, sample: RowSample) -> tuple[np.n
     """Weight and mean of the rows whose component is given, each component."""
 
     def summary(X: Any, y: Any, weight: Any) -> Assigned:
-        y = _components(y, k)
+        y = components(y, k)
         dense = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
         dense = np.where(np.isnan(dense), sample.mean, dense) - sample.mean
         w = np.ones(len(y)) if weight is None else weight.astype(float)
@@ -105,17 +117,6 @@ def _labelled_means(rows: Rows, k: int, d: int, sample: RowSample) -> tuple[np.n
     seen = map_reduce(summary, rows)
     count = seen.count[:, None]
     return seen.count, seen.total / np.where(count > 0, count, 1) + sample.mean
-
-
-def _components(y: Any, k: int) -> np.ndarray:
-    """Labels as components, refused unless they are -1 or one of the k."""
-    y = np.asarray(y)
-    if y.dtype.kind not in "iuf" or not np.isin(y, np.arange(-1, k)).all():
-        raise ValueError(
-            f"with use_labels, y must hold components 0 to {k - 1}, or -1 where none is known; got "
-            f"{np.unique(y)[:5]}"
-        )
-    return y.astype(int)
 
 
 def _with_labelled(centres: np.ndarray, count: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -180,8 +181,8 @@ def require_values(sample: RowSample, every_column: bool = True) -> None:
         )
 
 
-def density_quantiles(at: Mixture, sample: RowSample) -> np.ndarray:
-    """Of the log density of the rows in a sample."""
-    density = log_densities(at, sample.rows)[0]
+def density_quantiles(at: Mixture, sample: RowSample, rng: np.random.Generator) -> np.ndarray:
+    """Of the log density of the rows in a sample, whole: what they miss is drawn."""
+    density = log_densities(at, draw_missing(at, sample.rows, rng))[0]
     levels = np.linspace(0, 1, 1001)
     return np.quantile(density, levels, weights=sample.weight_of, method="inverted_cdf")

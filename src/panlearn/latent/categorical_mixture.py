@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
-from panlearn.core.sources import ArrayRows, as_batches, is_dask
+from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._categories import (
     LOG_ZERO,
@@ -32,7 +32,9 @@ from panlearn.latent._categories import (
     starts_of,
 )
 from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._missing import is_missing
 from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
+from panlearn.latent._words import distinct, has_words, named, numbered
 
 
 @dataclass(eq=False, repr=False)
@@ -134,10 +136,10 @@ class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
         """
         words: list[np.ndarray] | None = None
         given = X
-        if _has_words(X):
+        if has_words(X):
             table = validate_data(self, X, dtype=object, ensure_all_finite=False)
-            words = [_distinct(column, j) for j, column in enumerate(table.T)]
-            X = _numbered(table, words)
+            words = [distinct(column, j) for j, column in enumerate(table.T)]
+            X = numbered(table, words)
         rows = read_rows(self, X, None, sample_weight, repeatable=True, allow_nan=True)
         if words is not None:  # the numbers have no names
             validate_data(self, given, skip_check_array=True)
@@ -150,28 +152,29 @@ class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
             rows, rng, size=max(2000, 20 * self.n_components), require_finite=False
         )
 
+        def expected(at: Products, X: Any, y: Any, weight: Any) -> ExpectedCounts:
+            return expect(at, X, y, weight, prior=log_prior(at, self.alpha) / values.weight)
+
         def run(estimator: Any, start: Products) -> Products:
             return expectation_maximisation(
                 estimator,
                 rows,
                 start,
-                expect=lambda at, X, y, w: expect(
-                    at, X, y, w, prior=log_prior(at, self.alpha) / values.weight
-                ),
+                expect=expected,
                 maximise=lambda seen: maximise(categories, seen, self.alpha),
                 max_iter=self.max_iter,
                 tol=self.tol,
             )
 
-        def likelihood(found: Products) -> float:
-            return float(sample.weight_of @ posteriors(found, ones_of(sample.rows, categories))[0])
+        def objective(at: Products) -> float:
+            return map_reduce(functools.partial(expected, at), rows).log_likelihood
 
         starts = [_start(self, values, sample, categories, rng) for _ in range(self.n_init)]
-        found = best_of(self, rows, starts, run, likelihood)
+        found = best_of(self, rows, starts, run, objective)
         self.weights_ = found.weights
         tables = np.split(np.exp(found.log_probabilities), starts_of(categories)[1:-1])
         self.feature_prob_ = [np.ascontiguousarray(t.T) for t in tables]
-        self.categories_ = categories if words is None else words
+        self.categories_ = categories if words is None else named(categories, words)
         self.lower_bound_ = self.history_["log_likelihood"][-1]
         return self
 
@@ -231,11 +234,11 @@ class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
         """
         numbers, at = self._numbers(X, accept_sparse=False), self._products()
         responsibilities = posteriors(at, ones_of(numbers, at.categories))[1]
-        words = _has_words(X)
-        out = np.array(X, dtype=object) if words else numbers.astype(float)
+        words = self._knows_words()
+        out = np.array(X, dtype=object) if words else np.array(numbers)
         for j, missing in enumerate(np.isnan(numbers).T):
             if words:
-                missing = _is_missing(out[:, j])
+                missing = is_missing(out[:, j])
             guess = (responsibilities[missing] @ self.feature_prob_[j]).argmax(axis=1)
             out[missing, j] = self.categories_[j][guess]
         return out
@@ -266,15 +269,18 @@ class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
             ends = np.cumsum(table, axis=1)[y]
             code = (rng.random(n_samples)[:, None] * ends[:, -1:] >= ends).sum(axis=1)
             columns.append(known[np.minimum(code, len(known) - 1)])
-        words = any(known.dtype.kind in "OUS" for known in self.categories_)
+        words = self._knows_words()
         return np.stack([c.astype(object) if words else c for c in columns], axis=1), y
 
     def _n_parameters(self) -> int:
         k = len(self.weights_)
         return k - 1 + k * sum(len(known) - 1 for known in self.categories_)
 
+    def _knows_words(self) -> bool:
+        return any(known.dtype.kind == "U" for known in self.categories_)
+
     def _products(self) -> Products:
-        known = [np.arange(float(len(c))) if c.dtype.kind in "OUS" else c for c in self.categories_]
+        known = [np.arange(float(len(c))) if c.dtype.kind == "U" else c for c in self.categories_]
         with np.errstate(divide="ignore"):
             logs = np.log(np.concatenate([t.T for t in self.feature_prob_]))
         return Products(known, self.weights_, np.maximum(logs, LOG_ZERO))
@@ -288,11 +294,11 @@ class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
     def _numbers(self, X: Any, accept_sparse: Any = "csr") -> Any:
         """The rows as numbers, which are codes where the categories are words."""
         self._require_fitted()
-        words = any(known.dtype.kind in "OUS" for known in self.categories_)
+        words = self._knows_words()
         rest = {"reset": False, "ensure_all_finite": False if words else "allow-nan"}
         if words:
             table = validate_data(self, X, dtype=object, **rest)
-            return _numbered(table, self.categories_)
+            return numbered(table, self.categories_)
         return validate_data(self, X, dtype=FLOATS, accept_sparse=accept_sparse, **rest)
 
     def __sklearn_tags__(self) -> Any:
@@ -302,56 +308,6 @@ class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _has_words(X: Any) -> bool:
-    """Whether X is a table with values that are no numbers."""
-    if as_batches(X) is not None or is_dask(X):
-        return False
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        words = any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
-    else:
-        words = not hasattr(X, "tocsr") and np.asarray(X).dtype.kind in "OUS"
-    return words and not _are_numbers(X)
-
-
-def _are_numbers(X: Any) -> bool:
-    """Whether what is held as text or as objects are numbers all the same."""
-    try:
-        np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _is_missing(column: np.ndarray) -> np.ndarray:
-    """Where an entry is None or differs from itself, as NaN does."""
-    return np.array([value is None or value != value for value in column], dtype=bool)
-
-
-def _distinct(column: np.ndarray, j: int) -> np.ndarray:
-    """The sorted values of a column, in an array of their own type."""
-    values = column[~_is_missing(column)]
-    words, numbers = (any(isinstance(v, kind) for v in values) for kind in (str, Real))
-    if (words and numbers) or not all(isinstance(v, str | Real) for v in values):
-        kinds = sorted({type(v).__name__ for v in values})
-        raise TypeError(
-            f"column {j} of X holds values of type {', '.join(kinds)}; give strings, or numbers"
-        )
-    return np.array(sorted(set(values)))
-
-
-def _numbered(table: np.ndarray, categories: list[np.ndarray]) -> np.ndarray:
-    """Words as the number of their category, numbers as they are; NaN where there is none."""
-    out = np.full(table.shape, np.nan)
-    for j, known in enumerate(categories):
-        seen = ~_is_missing(table[:, j])
-        if known.dtype.kind not in "OUS":
-            out[seen, j] = table[seen, j].astype(float)
-            continue
-        code = {value: float(i) for i, value in enumerate(known.tolist())}
-        out[seen, j] = [code.get(value, np.nan) for value in table[seen, j]]
-    return out
 
 
 def _checked(values: Values) -> list[np.ndarray]:

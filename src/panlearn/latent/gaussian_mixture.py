@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -18,7 +19,15 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows, as_batches
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._covariances import KINDS
-from panlearn.latent._gaussians import Expected, Mixture, expect, fill, log_densities, summary_of
+from panlearn.latent._gaussians import (
+    Expected,
+    Mixture,
+    draw,
+    expect,
+    fill,
+    log_densities,
+    summary_of,
+)
 from panlearn.latent._likelihood import Likelihood
 from panlearn.latent._mixture_starts import Steps, density_quantiles, require_values, starts
 from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
@@ -79,7 +88,8 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
     lower_bound_ : float
         The mean log-likelihood at the last expectation.
     density_quantiles_ : ndarray of shape (1001,)
-        Quantiles of the log density of the training rows, for `predict_anomaly`.
+        Quantiles of the log density of the training rows, for `predict_anomaly`; what they miss
+        is drawn from the mixture.
     n_iter_ : int
         Iterations of the start that won, and the steps of `partial_fit` since.
     converged_ : bool
@@ -97,11 +107,12 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
     Expectation and maximisation alternate, :math:`O(n k d^2)` an iteration, in one walk over the
     rows wherever they are. NaN is a missing entry and is marginalised exactly. The floor of the
     covariances is a constraint under which the maximisation is exact, so the log-likelihood never
-    falls; adding r to the diagonal, as is common, may lower it. A component that no row belongs to
-    any more is warned of and put on the row with the lowest density, after which the likelihood may
-    fall once. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash
-    of their values, so that the order and the source of the rows change nothing; starts over few
-    rows run side by side.
+    falls; adding r to the diagonal, as is common, may lower it. Of float32 rows a covariance is
+    learned in float64 and kept in float32, no eigenvalue below a rounding of the largest, so that
+    it is definite still. A component that no row belongs to any more is warned of and put on the
+    row with the lowest density, after which the likelihood may fall once. Starts are drawn from at
+    most ``max(10000, 100 k)`` distinct rows, chosen by a hash of their values, so that the order
+    and the source of the rows change nothing; starts over few rows run side by side.
 
     `partial_fit` is stepwise EM: the expected sums that the parameters stand for are mixed with
     those of the new rows, and maximised. The first call starts from its own rows; after `fit` the
@@ -180,13 +191,13 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
                 attributes=lambda at: self._attributes(at, rows.dtype),
             )
 
-        def likelihood(found: Mixture) -> float:
-            return float(sample.weight_of @ log_densities(found, sample.rows)[0])
+        def objective(found: Mixture) -> float:
+            return map_reduce(functools.partial(self._expect, found), rows).log_likelihood
 
-        found = best_of(self, rows, starts(self, rows, sample, rng), run, likelihood)
+        found = best_of(self, rows, starts(self, rows, sample, rng), run, objective)
         self._learn(found, rows.dtype)
         self.lower_bound_ = self.history_["log_likelihood"][-1]
-        self.density_quantiles_ = density_quantiles(found, sample)
+        self.density_quantiles_ = density_quantiles(found, sample, rng)
         return self
 
     @fitting
@@ -208,11 +219,11 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
         sample = self._sample(rows, rng, first)
         at = starts(self, rows, sample, rng)[0] if first else self._mixture()
         share = 1.0 if first else (self.n_iter_ + 2) ** -self.learning_decay
-        seen = map_reduce(lambda X, y, w: self._expect(at, X, y, w), rows)
+        seen = map_reduce(functools.partial(self._expect, at), rows)
         mixed = summary_of(at) * (1 - share) + seen * (share / seen.weight)
         found = Steps(at, sample, self.reg_covar).maximise(mixed)
         self._learn(found, rows.dtype)
-        quantiles = density_quantiles(found, sample)
+        quantiles = density_quantiles(found, sample, rng)
         old = getattr(self, "density_quantiles_", quantiles)
         self.density_quantiles_ = old + share * (quantiles - old)
         value = seen.log_likelihood / seen.weight
@@ -227,16 +238,9 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
     def _read(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Rows:
         if self.use_labels and y is None and as_batches(X) is None:
             raise ValueError("use_labels=True requires y to be passed, but y is None")
-        rows = read_rows(
-            self,
-            X,
-            y if self.use_labels else None,
-            sample_weight,
-            targets="labels" if self.use_labels else "none",
-            reset=reset,
-            repeatable=True,
-            allow_nan=True,
-        )
+        given: Any = {"y": y, "targets": "labels"} if self.use_labels else {}
+        walk: Any = {"reset": reset, "repeatable": True, "allow_nan": True}
+        rows = read_rows(self, X, sample_weight=sample_weight, **given, **walk)
         if reset and isinstance(rows, ArrayRows) and (n := rows.X.shape[0]) < self.n_components:
             raise ValueError(f"n_samples={n} should be >= n_components; ask for fewer components")
         return rows
@@ -262,7 +266,7 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
             return {
                 "weights_": at.weights.astype(dtype, copy=False),
                 "means_": at.means.astype(dtype, copy=False),
-                "covariances_": at.covariances.astype(dtype, copy=False),
+                "covariances_": at.kind.stored(at.covariances, dtype),
             }
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -329,7 +333,10 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
         self._require_fitted()
         levels = np.linspace(0, 1, len(self.density_quantiles_))
         threshold = np.interp(false_positive_rate, levels, self.density_quantiles_)
-        return log_densities(self._mixture(), self._check(X))[0] < threshold
+        X = self._check(X)
+        if np.isnan(X.min()):
+            raise ValueError("predict_anomaly takes complete rows, and X contains NaN; impute it")
+        return log_densities(self._mixture(), X)[0] < threshold
 
     def impute(self, X: Any) -> np.ndarray:
         """Fill missing entries with their conditional means, which have the least squared error.
@@ -364,12 +371,7 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
         y : ndarray of shape (n_samples,)
             The component of each row.
         """
-        at, rng = self._mixture(), generator(random_state)
-        k, d = at.means.shape
-        y = rng.choice(k, size=n_samples, p=at.weights / at.weights.sum())
-        roots = np.linalg.cholesky(at.kind.matrices(at.covariances, k, d))
-        noise = rng.standard_normal((n_samples, d))
-        X = at.means[y] + np.einsum("nij,nj->ni", roots[y], noise)
+        X, y = draw(self._mixture(), n_samples, generator(random_state))
         return X.astype(self.means_.dtype, copy=False), y
 
     def _n_parameters(self) -> int:
@@ -383,14 +385,8 @@ class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
 
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=accept_sparse,
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan",
-        )
+        rest = {"accept_sparse": accept_sparse, "dtype": FLOATS, "ensure_all_finite": "allow-nan"}
+        return validate_data(self, X, reset=False, **rest)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

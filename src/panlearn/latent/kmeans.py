@@ -57,7 +57,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     labels_ : ndarray of shape (n_samples,)
         The cluster of each training row; absent if the rows were a stream or a Dask collection.
     inertia_ : float
-        The objective at the centres.
+        The objective at the centres; after `partial_fit` that of its rows, of a stream before they
+        moved the centres.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The weight of the rows in each cluster, from which `partial_fit` goes on.
     n_iter_ : int
@@ -181,7 +182,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         self.history_: dict[str, list[float]] = {}
         self._learned(rows, centres, dataclasses.replace(new, count=total))
         if isinstance(rows, ArrayRows):
-            self.labels_ = assign(rows.X, None, self.cluster_centers_.astype(float), origin)[0]
+            now = self.cluster_centers_.astype(float)
+            self.labels_, self.inertia_ = assign(rows.X, rows.weight, now, origin)
         elif hasattr(self, "labels_"):
             del self.labels_
         return self
@@ -249,7 +251,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         ndarray of shape (n_samples, n_clusters)
         """
         X = self._check(X)
-        return euclidean_distances(X, self.cluster_centers_).astype(X.dtype, copy=False)
+        centres = self.cluster_centers_.astype(float)
+        if not sparse.issparse(X):  # about their middle, data far from zero keep their digits
+            origin = centres.mean(axis=0)
+            return euclidean_distances(X - origin, centres - origin).astype(X.dtype, copy=False)
+        return euclidean_distances(X, centres).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Give minus the objective on rows.

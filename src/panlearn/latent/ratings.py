@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.value import Value
+from panlearn.latent._missing import is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def _numbered(labels: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if array.dtype.kind != "O":
         found, numbers = np.unique(array, return_inverse=True)
         return numbers, found
-    if any(label is None or label != label for label in array):
+    if is_missing(array).any():
         raise ValueError(f"{name} has labels that are missing; leave such lines out")
     distinct = {label: i for i, label in enumerate(dict.fromkeys(array.tolist()))}
     names = np.empty(len(distinct), dtype=object)
