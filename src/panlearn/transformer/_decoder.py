@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from panlearn.core.parameters import Bounds, Positive, check_parameters
 from panlearn.core.value import Value
+from panlearn.transformer._gelu import gelu
 from panlearn.transformer._head import linear_cross_entropy
 from panlearn.transformer._positions import rotary_positions, sinusoidal_positions
 from panlearn.transformer.attention import MultiHeadAttention, attention_weights
@@ -151,7 +152,7 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.up(x)
         if self.activation == "gelu":
-            x = F.gelu(x, approximate="tanh")
+            x = gelu(x)
         elif self.activation == "relu":
             x = F.relu(x)
         else:
