@@ -335,6 +335,8 @@ def test_samples_have_the_moments_of_the_model():
         ({"n_states": 2, "learn": {"transition_covariance": [[1, 0], [1, 1]]}}, "block"),
         ({"transition": [[np.nan]]}, "finite"),
         ({"transition": np.ones((5, 2, 2)), "learn": ("transition",)}, "varies with time"),
+        ({"observation_covariance": np.ones((5, 2, 2)), "learn": ("observation",)}, "varies with"),
+        ({"learn": ("observation",)}, "transition is neither given nor learned"),
     ],
 )
 def test_what_does_not_fit_together_is_said(rng, parameters, message):
@@ -362,3 +364,72 @@ def test_triangularise_keeps_the_product(rng):
     S = root(P)
     np.testing.assert_allclose(S @ S.T, P, atol=1e-13)
     np.testing.assert_array_equal(S, np.tril(S))
+
+
+@pytest.mark.parametrize("far", [1e3, 1e9])
+def test_a_diffuse_start_does_not_draw_a_series_to_zero(rng, far):
+    trend = [[1.0, 1.0], [0.0, 1.0]], [[1.0, 0.0]], 1e-4 * np.eye(2), [[1e-4]]
+    model = KalmanFilter.from_matrices(*trend, start="diffuse", control=[[0.0], [1.0]])
+    Y, U = 0.01 * rng.normal(size=(2, 40, 1))
+    Y[[0, 5]] = np.nan
+    # the rounding of the shifted series, in units of the noise, is what is left
+    loss = 1e-7 + 1e3 * far * np.finfo(float).eps
+    near, away = model.filter(Y, U)[0], model.filter(Y + far, U)[0]
+    np.testing.assert_allclose(away[2:] - [far, 0.0], near[2:], rtol=0, atol=0.1 * loss)
+    assert model.score_samples(Y + far, U)[0] == pytest.approx(
+        model.score_samples(Y, U)[0], abs=loss
+    )
+
+
+@pytest.mark.parametrize("varying", [False, True])
+def test_an_offset_that_is_not_learned_is_zero(rng, varying):
+    X = 50 + np.cumsum(rng.normal(size=(60, 1)), axis=0)
+    observation = np.ones((60, 1, 1)) if varying else [[1.0]]
+    parameters = {"initial_mean": [0.0], "initial_covariance": [[1e4]], "transition": [[1.0]]}
+    learn = None if varying else ("transition_covariance",)
+    model = KalmanFilter(
+        **parameters, observation=observation, observation_covariance=[[1.0]], learn=learn
+    )
+    assert model.set_params(tol=1e-3).fit(X).observation_offset_ == [0.0]
+
+
+def test_what_streams_in_has_the_shape_of_the_model():
+    model = KalmanFilter.from_matrices(
+        np.eye(2), np.eye(2), np.eye(2), np.eye(2), control=np.eye(2)
+    )
+    state = model.initial_state()
+    for x in ([1.0], [1.0, 2.0, 3.0], [np.inf, 0.0]):
+        with pytest.raises(ValueError, match=r"x must be finite numbers of shape \(2,\)"):
+            model.update(state, x)
+    with pytest.raises(ValueError, match="needs the input"):
+        model.advance(state)
+    for control in ([1.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="control must be finite"):
+            model.advance(state, control)
+
+
+def test_inputs_to_come_have_the_steps_that_are_asked_for():
+    model = KalmanFilter.from_matrices(*[[[1.0]]] * 4, control=[[1.0]])
+    with pytest.raises(ValueError, match=r"control must be finite numbers of shape \(5, 1\)"):
+        model.sample(5, control=[[100.0]])
+    U = np.ones((4, 1))
+    with pytest.raises(ValueError, match=r"future_control must be finite .* \(2, 1\)"):
+        model.forecast(U, 3, U, np.ones((3, 1)))
+    with pytest.raises(ValueError, match="steps must be 1 or more"):
+        model.forecast(U, 0, U)
+
+
+def test_a_control_that_varies_serves_series_of_any_lengths(rng):
+    B, U, Y = rng.normal(size=(5, 1, 1)), rng.normal(size=(6, 1)), rng.normal(size=(6, 1))
+    varying = KalmanFilter.from_matrices(*[[[1.0]]] * 4, control=B)
+    plain = KalmanFilter.from_matrices(*[[[1.0]]] * 4, control=[[1.0]])
+    pushes = np.vstack([B[:, 0] * U[:5], [[0.0]]])
+    for found, T in zip(varying.filter([Y, Y[:3]], [U, U[:3]])[0], (6, 3), strict=True):
+        np.testing.assert_allclose(found, plain.filter(Y[:T], pushes[:T])[0], rtol=1e-14)
+
+
+def test_gaps_may_be_learned_from_without_noise(rng):
+    X = rng.normal(size=(50, 2))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    model = KalmanFilter(2, observation_covariance=np.zeros((2, 2)), max_iter=5, tol=1.0).fit(X)
+    assert np.isfinite(model.score(X))

@@ -177,7 +177,7 @@ class LinearGaussianModel(SequenceModel):
         control : array-like of shape (T, n_controls), default=None
             The inputs, of the last step too.
         future_control : array-like of shape (steps - 1, n_controls), default=None
-            The inputs after that.
+            The inputs after that; zero if not given.
 
         Returns
         -------
@@ -188,12 +188,15 @@ class LinearGaussianModel(SequenceModel):
         walks, single = self._walks(X, control, back=False)
         if not single:
             raise ValueError("a forecast follows one series; got a list")
+        if not steps >= 1:
+            raise ValueError(f"steps must be 1 or more; got {steps!r}")
         mean, covariance, T = walks[0].means[-1], walks[0].covariances[-1], len(walks[0].means)
         p = model.B.shape[-1]
         ahead = np.zeros((steps, p))
         if p:
-            ahead[0] = np.asarray(control, dtype=float)[-1]
-            ahead[1:] = np.zeros((steps - 1, p)) if future_control is None else future_control
+            ahead[0] = np.asarray(control, dtype=float).reshape(-1, p)[-1]
+        if future_control is not None:
+            ahead[1:] = _numbers("future_control", future_control, (steps - 1, p))
         means, covariances = [], []
         for k in range(steps):
             F, B, Q = (_at(M, T - 1 + k) for M in (model.F, model.B, model.Q))
@@ -201,7 +204,8 @@ class LinearGaussianModel(SequenceModel):
             mean, covariance = F @ mean + B @ ahead[k], F @ covariance @ F.T + Q
             means.append(H @ mean + model.d)
             covariances.append(H @ covariance @ H.T + R)
-        return Forecast(np.array(means), np.array(covariances))
+        dtype = self.transition_.dtype
+        return Forecast(np.array(means, dtype=dtype), np.array(covariances, dtype=dtype))
 
     def initial_state(self) -> GaussianState:
         """Give the law of the first state, before anything is seen.
@@ -228,7 +232,7 @@ class LinearGaussianModel(SequenceModel):
             What is known now.
         """
         model = self._constant("update")
-        y = np.asarray(x, dtype=float).ravel() - model.d
+        y = _numbers("x", np.ravel(x), model.d.shape, missing=True) - model.d
         mean, S = np.array(state.mean, dtype=float), root(np.asarray(state.covariance, dtype=float))
         m, n = model.H.shape[1:]
         space = np.empty((max(m, n) + n,) * 2)
@@ -252,7 +256,9 @@ class LinearGaussianModel(SequenceModel):
         """
         model = self._constant("advance")
         F, B, Q = model.F[0], model.B[0], model.Q[0]
-        u = np.zeros(B.shape[1]) if control is None else np.asarray(control, dtype=float)
+        if control is None and B.shape[1]:
+            raise ValueError("the model has a control matrix, so it needs the input: control=...")
+        u = _numbers("control", () if control is None else control, B.shape[1:])
         return GaussianState(F @ state.mean + B @ u, F @ state.covariance @ F.T + Q)
 
     def _constant(self, method: str) -> StateSpace:
@@ -298,7 +304,8 @@ class LinearGaussianModel(SequenceModel):
         model, rng = self._model(), generator(random_state)
         m, n = model.H.shape[1:]
         mean, covariance = model.first
-        U = None if control is None else np.asarray(control, dtype=float)
+        shape = (n_steps, model.B.shape[-1])
+        U = None if control is None else _numbers("control", control, shape)
         pushes, Q, R = model.offsets(U), root(model.Q), root(model.R)
         noise, blur = rng.standard_normal((n_steps, n)), rng.standard_normal((n_steps, m))
         X, states = np.empty((n_steps, m)), np.empty((n_steps, n))
@@ -309,12 +316,22 @@ class LinearGaussianModel(SequenceModel):
             if t + 1 < n_steps:
                 push = pushes[t % len(pushes)]
                 state = _at(model.F, t) @ state + push + _at(Q, t) @ noise[t + 1]
-        return X, states
+        dtype = self.transition_.dtype
+        return X.astype(dtype, copy=False), states.astype(dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _numbers(name: str, given: Any, shape: tuple[int, ...], *, missing: bool = False) -> np.ndarray:
+    """Numbers of a shape, which may be NaN if some may be missing, and are never infinite."""
+    array = np.asarray(given, dtype=float)
+    strange = np.isinf(array) if missing else ~np.isfinite(array)
+    if array.shape != shape or strange.any():
+        raise ValueError(f"{name} must be finite numbers of shape {shape}; got {given!r}")
+    return array
 
 
 def _at(matrix: np.ndarray, t: int) -> np.ndarray:

@@ -113,7 +113,7 @@ class StateSpace:
 
     @cached_property
     def first(self) -> tuple[np.ndarray, np.ndarray]:
-        """The law of the first state."""
+        """The law of the first state, before anything is seen."""
         n = self.F.shape[-1]
         if self.start == "known":
             return self.mean, self.covariance
@@ -132,7 +132,29 @@ class StateSpace:
         """What the control adds to the next state, of shape (1 or T, n)."""
         if U is None or not self.B.shape[-1]:
             return np.zeros((1, self.F.shape[-1]))
-        return np.einsum("tij,tj->ti", np.broadcast_to(self.B, (len(U), *self.B.shape[1:])), U)
+        if len(self.B) == 1:
+            return U @ self.B[0].T
+        return np.einsum("tij,tj->ti", self.B[: len(U)], U[: len(self.B)])
+
+    def _centre(self, Y: np.ndarray, pushes: np.ndarray) -> np.ndarray:
+        """The mean of the first state; of a diffuse one the best fit to the first observations.
+
+        In the limit of no prior any mean gives the same. Short of it, one far from the observations
+        would draw them towards it.
+        """
+        mean, n = self.first[0], self.F.shape[-1]
+        if self.start != "diffuse":
+            return mean
+        reach, offset, rows, left = np.eye(n), np.zeros(n), np.empty((0, n)), np.empty(0)
+        for t in range(min(len(Y), 100 * n)):
+            if len(left) >= 4 * n:
+                break
+            seen, H = ~np.isnan(Y[t]), self.H[t % len(self.H)]
+            rows = np.vstack([rows, (H @ reach)[seen]])
+            left = np.append(left, (Y[t] - self.d - H @ (reach @ mean + offset))[seen])
+            F, push = self.F[t % len(self.F)], pushes[t % len(pushes)]
+            reach, offset = F @ reach, F @ offset + push
+        return mean + np.linalg.lstsq(rows, left)[0]
 
     def walk(self, Y: np.ndarray, U: np.ndarray | None, *, back: bool) -> Walk:
         """Filter one series, and smooth it if asked."""
@@ -142,12 +164,13 @@ class StateSpace:
         means, factors, ahead = np.empty((T, n)), np.empty((T, n, n)), np.empty((T, n))
         C, D = np.empty((2, T if back else 0, n, n))
         settled = np.zeros(T, np.bool_)
+        pushes = self.offsets(U)
         seen = Seen(np.ascontiguousarray(Y - self.d, dtype=float), self.H, R_root, 0.0)
         if self._collapse is not None and not np.isnan(Y).any():
             seen = self._collapse.of(seen.Y)
         value = seen.log_likelihood + forward(
-            *(seen.Y, self.F, self.offsets(U), Q_root, seen.H, seen.R_root),
-            *(self.first[0], S_first, means, factors, ahead, C, D, settled),
+            *(seen.Y, self.F, pushes, Q_root, seen.H, seen.R_root),
+            *(self._centre(Y, pushes), S_first, means, factors, ahead, C, D, settled),
         )
         if back:
             backward(means, factors, ahead, C, D, settled)
@@ -251,7 +274,8 @@ def _observation_moments(
         if gone.any():
             link = np.zeros((gone.sum(), known.sum()))
             if known.any():
-                link = np.linalg.solve(R[np.ix_(known, known)], R[np.ix_(known, gone)]).T
+                inverse = np.linalg.pinv(R[np.ix_(known, known)], hermitian=True)  # R may be zero
+                link = R[np.ix_(gone, known)] @ inverse
             A[gone] = H[gone] - link @ H[known]
             W[np.ix_(gone, gone)] = R[np.ix_(gone, gone)] - link @ R[np.ix_(known, gone)]
             b[:, gone] = d[gone] + (b[:, known] - d[known]) @ link.T

@@ -27,6 +27,8 @@ VARYING = (
     "observation",
     "observation_covariance",
 )
+MOVE = ("transition", "control", "transition_covariance")
+SHOW = ("observation", "observation_offset", "observation_covariance")
 COVARIANCES = ("transition_covariance", "observation_covariance", "initial_covariance")
 
 
@@ -130,13 +132,22 @@ def guess(
     } | dict(given)
 
 
-def free_entries(model: StateSpace, asked: Any, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """For each parameter, which of its entries are learned; by default all of what is not given."""
-    if asked is None:
-        asked = [name for name in FIELDS if name not in given]
-    asked = dict(asked) if isinstance(asked, dict) else dict.fromkeys(asked, True)
+def asked_for(learn: Any, given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """What is learned, by name a mask or True; by default all of what is not given."""
+    if learn is None:
+        varying = any(given[name].ndim > 2 for name in SHOW if name in given)
+        unlearnable = ["observation_offset"] if varying else []
+        learn = [name for name in FIELDS if name not in given and name not in unlearnable]
+    asked = dict(learn) if isinstance(learn, dict) else dict.fromkeys(learn, True)
     if unknown := [name for name in asked if name not in FIELDS]:
         raise ValueError(f"learn names {unknown}; what can be learned is {', '.join(FIELDS)}")
+    return asked
+
+
+def free_entries(
+    model: StateSpace, asked: Mapping[str, Any], given: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """For each parameter, which of its entries are learned."""
     if model.start != "known":
         asked = {name: mask for name, mask in asked.items() if not name.startswith("initial")}
     free = {}
@@ -147,17 +158,17 @@ def free_entries(model: StateSpace, asked: Any, given: Mapping[str, Any]) -> dic
             mask = np.broadcast_to(np.asarray(asked.get(name, False), dtype=bool), shape)
         except ValueError:
             raise ValueError(f"the mask of {name} must have the shape {shape}") from None
-        if mask.any() and name in VARYING and len(value) > 1:
-            raise ValueError(f"{name} varies with time: it cannot be learned")
         if mask.any() and name in COVARIANCES:
             _require_block(name, mask, value[0] if name in VARYING else value)
         free[name] = mask
-    for learned, link in (
-        ("transition_covariance", "transition"),
-        ("observation_covariance", "observation"),
-    ):
-        if free[learned].any() and len(getattr(model, FIELDS[link])) > 1:
-            raise ValueError(f"{link} varies with time, so {learned} cannot be learned")
+    for group in (MOVE, SHOW):  # one regression each
+        varying = [n for n in group if n in VARYING and len(getattr(model, FIELDS[n])) > 1]
+        learned = [name for name in group if free[name].any()]
+        if varying and learned:
+            raise ValueError(f"{varying[0]} varies with time, so {learned[0]} cannot be learned")
+    for name in ("transition", "observation", "transition_covariance", "observation_covariance"):
+        if name not in given and not free[name].any():
+            raise ValueError(f"{name} is neither given nor learned: give it, or name it in learn")
     return free
 
 

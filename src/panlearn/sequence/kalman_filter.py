@@ -21,6 +21,7 @@ from panlearn.sequence._linear_gaussian import LinearGaussianModel
 from panlearn.sequence._state_space import Learner, StateSpace, expect
 from panlearn.sequence._state_space_parameters import (
     FIELDS,
+    asked_for,
     attributes,
     controls,
     dimension,
@@ -58,14 +59,17 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         d, of shape (m,).
     start : {"known", "stationary", "diffuse"}, default="known"
         The first state has the law of `initial_mean` and `initial_covariance`; or the one that F
-        and Q keep; or next to none, a variance 1e7 times that of the noise.
+        and Q keep; or next to none, a variance 1e7 times that of the noise, about a fit to the
+        first observations of a series.
     initial_mean : array-like or None, default=None
         m, of shape (n,).
     initial_covariance : array-like or None, default=None
         P, of shape (n, n).
     learn : tuple of str, dict or None, default=None
         What `fit` learns: names of the parameters above, or for each name True or a mask of the
-        entries, the others staying as given. If None, whatever is not given.
+        entries, the others staying as given. If None, whatever is not given. What is neither given
+        nor learned is nothing (`control`), zero (the offset, `initial_mean`) or one
+        (`initial_covariance`); the four matrices have no such default.
     max_iter : int, default=100
         The most iterations of EM.
     tol : float, default=1e-6
@@ -225,15 +229,17 @@ class KalmanFilter(Iterative, LinearGaussianModel):
             raise ValueError("the model has a control matrix, so fit needs the inputs: control=...")
         by = np.concatenate([centre, np.zeros(p)])
         rows = map_blocks(rows, functools.partial(_shift, by=by))
-        if (offset := given.get("observation_offset")) is not None:
-            if offset.shape != centre.shape:
-                raise ValueError(
-                    f"observation_offset must have the shape {centre.shape}; got {offset.shape}"
-                )
+        asked = asked_for(self.learn, given)
+        offset = given.get("observation_offset", np.zeros_like(centre))
+        if offset.shape != centre.shape:
+            raise ValueError(
+                f"observation_offset must have the shape {centre.shape}; got {offset.shape}"
+            )
+        if "observation_offset" in given or "observation_offset" not in asked:
             given["observation_offset"] = offset - centre
         n = dimension(given, self.n_states) or 1
         model = state_space(guess(given, filled(sample) - centre, n, p, rng), self.start)
-        free = free_entries(model, self.learn, given)
+        free = free_entries(model, asked, given)
 
         def described(model: StateSpace) -> dict[str, np.ndarray]:
             return attributes(replace(model, d=model.d + centre), dtype)
