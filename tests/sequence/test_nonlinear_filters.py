@@ -24,7 +24,7 @@ def test_on_a_linear_model_they_are_the_kalman_filter(linear, method):
     assert found.log_likelihood == pytest.approx(model.score_samples(Y)[0], rel=1e-8)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0])
+@pytest.mark.parametrize("alpha", [1e-3, 0.5, 1.0, 2.0])
 def test_the_unscented_mean_of_a_square_is_exact(alpha):
     found = unscented_kalman_filter(
         *([[4.0]], lambda x: x, lambda x: x**2, [[0.0]], [[1.0]], [2.0], [[0.25]]),
@@ -69,17 +69,37 @@ def test_a_pendulum_is_tracked(rng):
         assert np.sqrt(np.mean((found.means[50:, 0] - states[50:, 0]) ** 2)) < 0.06
 
 
+@pytest.mark.parametrize("noise", [1e-2, 1e-10, 1e-16, 0.0])
+@pytest.mark.parametrize("method", [extended_kalman_filter, unscented_kalman_filter])
+def test_tiny_noise_after_a_vague_start_leaves_covariances_positive(method, noise):
+    F, H, Q, P = np.array([[1, 0.1], [0, 1]]), np.eye(2)[:1], 1e-12 * np.eye(2), 1e6 * np.eye(2)
+    model = KalmanFilter.from_matrices(F, H, Q, [[noise]], initial_covariance=P)
+    Y, _ = model.sample(300, 0)
+    slopes = {"transition_jacobian": lambda x: F, "observation_jacobian": lambda x: H}
+    options = slopes if method is extended_kalman_filter else {}
+    found = method(Y, lambda x: F @ x, lambda x: H @ x, Q, [[noise]], np.zeros(2), P, **options)
+    means, covariances = model.filter(Y)
+    # the factors lose no digits to squares: a state of size 1e3 is right to 1e-8
+    np.testing.assert_allclose(found.means, means, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.covariances[9:], covariances[9:], rtol=1e-6, atol=1e-22)
+    assert np.linalg.eigvalsh(found.covariances).min() > -1e-22
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"X": [1.0, 2.0]}, "one series"),
         ({"X": [[np.inf]]}, "infinity"),
         ({"observation_covariance": np.eye(2)}, "observation_covariance must have the shape"),
+        ({"transition_covariance": [[-1.0]]}, "transition_covariance must be positive"),
+        ({"initial_covariance": [[np.nan]]}, "initial_covariance must hold finite"),
+        ({"transition": lambda x: x * np.nan}, "transition gave NaN or infinity .* step 0"),
+        ({"observation": lambda x: np.append(x, x)}, "observation must give 1 numbers"),
     ],
 )
 def test_bad_input_is_said(change, message):
     arguments = {
-        "X": [[1.0]],
+        "X": [[1.0], [1.0]],
         "transition": lambda x: x,
         "observation": lambda x: x,
         "transition_covariance": [[1.0]],

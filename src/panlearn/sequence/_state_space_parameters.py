@@ -85,7 +85,7 @@ def state_space(values: Mapping[str, np.ndarray], start: str, trusted: bool = Fa
         if value.shape[timed:] != shape or (timed and not len(value)):
             raise ValueError(f"{name} must have the shape {shape}; got {value.shape}")
         if name in COVARIANCES and not trusted:
-            _require_covariance(name, value)
+            require_covariance(name, value)
         value = value.astype(float, copy=False)
         arrays[field] = value if timed or name not in VARYING else value[None]
     return StateSpace(start=start, **arrays)
@@ -100,7 +100,8 @@ def attributes(model: StateSpace, dtype: Any = float) -> dict[str, np.ndarray]:
     return found
 
 
-def _require_covariance(name: str, value: np.ndarray) -> None:
+def require_covariance(name: str, value: np.ndarray) -> None:
+    """Refuse what is not symmetric and positive semidefinite, to rounding."""
     scale = np.abs(value).max(initial=0.0)
     if not np.allclose(value, np.swapaxes(value, -1, -2), rtol=0, atol=1e-8 * scale):
         raise ValueError(f"{name} must be symmetric")

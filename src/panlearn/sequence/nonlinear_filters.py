@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
+from panlearn.sequence._kalman_kernels import move as shift
+from panlearn.sequence._kalman_kernels import triangularise
 from panlearn.sequence._state_space import root
+from panlearn.sequence._state_space_parameters import read, require_covariance
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -89,11 +91,9 @@ def extended_kalman_filter(
     """
 
     def linearised(function: Map, jacobian: Map | None) -> Transform:
-        def through(mean: np.ndarray, covariance: np.ndarray) -> tuple[Any, Any, Any]:
+        def through(mean: np.ndarray, S: np.ndarray) -> tuple[Any, Any, Any]:
             slope = _differences(function, mean) if jacobian is None else jacobian(mean)
-            slope = np.atleast_2d(np.asarray(slope, dtype=float))
-            across = covariance @ slope.T
-            return np.asarray(function(mean), dtype=float), slope @ across, across
+            return _value(function, mean), S, np.atleast_2d(np.asarray(slope, dtype=float)) @ S
 
         return through
 
@@ -145,7 +145,8 @@ def unscented_kalman_filter(
 
     Notes
     -----
-    Exact where f and h are linear, and of third order in the mean where they are not.
+    Exact where f and h are linear, and of third order in the mean where they are not. Covariances
+    are kept as triangular factors, so they stay positive semidefinite whatever the noise.
 
     References
     ----------
@@ -169,20 +170,22 @@ def unscented_kalman_filter(
     spread = alpha**2 * (n + kappa)
     if not spread > 0:
         raise ValueError(f"alpha**2 * (n_states + kappa) must be positive; got {spread:g}")
-    weights = np.full(2 * n + 1, 0.5 / spread)
-    weights[0] = 1 - n / spread
-    spread_weights = weights.copy()
-    spread_weights[0] += 1 - alpha**2 + beta
+    weight = 0.5 / spread  # of a point; the mean has the rest
 
     def moments(function: Map) -> Transform:
-        def through(mean: np.ndarray, covariance: np.ndarray) -> tuple[Any, Any, Any]:
-            steps = np.sqrt(spread) * root(covariance).T
-            points = mean + np.vstack([np.zeros((1, n)), steps, -steps])
-            values = np.array([function(point) for point in points], dtype=float)
-            centre = weights @ values
-            away = values - centre
-            weighed = spread_weights[:, None] * away
-            return centre, away.T @ weighed, (points - mean).T @ weighed
+        def through(mean: np.ndarray, S: np.ndarray) -> tuple[Any, Any, Any]:
+            # about g(m), not about the mean of the values: large weights of both signs cancel
+            origin = _value(function, mean)
+            steps = np.sqrt(spread) * np.vstack([S.T, -S.T])
+            rise = np.array([_value(function, mean + step) - origin for step in steps])
+            bend = weight * rise.sum(axis=0)
+            away = np.sqrt(weight) * np.hstack([steps, rise])
+            bent = np.append(np.zeros(n), bend)
+            if beta >= alpha**2:
+                away = np.vstack([away, np.sqrt(beta - alpha**2) * bent]).T
+            else:  # what is left of a covariance has no such factor
+                away = root(away.T @ away - (alpha**2 - beta) * np.outer(bent, bent))
+            return origin + bend, away[:n], away[n:]
 
         return through
 
@@ -195,54 +198,69 @@ def unscented_kalman_filter(
 
 
 Transform = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""Of a mean and a covariance of x: those of g(x), and the covariance of x with g(x)."""
+"""Of x with mean m and factor S of its covariance: the mean of g(x), and deviations of x and g(x).
+
+The deviations are columns; products of their rows are covariances.
+"""
 
 
 def _filter(
     X: Any, move: Transform, see: Transform, Q: Any, R: Any, mean: Any, covariance: Any
 ) -> FilteredStates:
-    """Condition the joint Gaussian of state and observation, step by step."""
+    """Condition the joint Gaussian of state and observation, step by step, on its factor."""
     Y = np.asarray(X, dtype=float)
     if Y.ndim != 2 or not len(Y):
         raise ValueError(f"X must be one series of shape (T, n_features); got {Y.shape}")
     if np.isinf(Y).any():
         raise ValueError("X must not hold infinity; NaN is what was not observed")
-    mean, P = np.array(mean, dtype=float), np.array(covariance, dtype=float)
-    Q, R = np.asarray(Q, dtype=float), np.asarray(R, dtype=float)
+    mean = np.array(mean, dtype=float, ndmin=1)
     n, m = len(mean), Y.shape[1]
-    for name, matrix, size in (
-        ("initial_covariance", P, n),
-        ("transition_covariance", Q, n),
-        ("observation_covariance", R, m),
-    ):
+    given = {"initial_covariance": covariance}
+    given |= {"transition_covariance": Q, "observation_covariance": R}
+    matrices = read(given)
+    for (name, matrix), size in zip(matrices.items(), (n, n, m), strict=True):
         if matrix.shape != (size, size):
             raise ValueError(f"{name} must have the shape {(size, size)}; got {matrix.shape}")
-    means, covariances, total = np.empty((len(Y), n)), np.empty((len(Y), n, n)), 0.0
+        require_covariance(name, matrix)
+    S, Q_root, R_root = (root(matrix) for matrix in matrices.values())
+    means, factors, total = np.empty((len(Y), n)), np.empty((len(Y), n, n)), 0.0
     for t, y in enumerate(Y):
         seen = ~np.isnan(y)
         if seen.any():
-            centre, spread, across = see(mean, P)
-            spread, across = (spread + R)[np.ix_(seen, seen)], across[:, seen]
-            factor = linalg.cho_factor(spread, lower=True)
-            gain = linalg.cho_solve(factor, across.T).T
-            innovation = (y - centre)[seen]
-            mean = mean + gain @ innovation
-            P = P - gain @ spread @ gain.T
-            whitened = linalg.solve_triangular(factor[0], innovation, lower=True)
-            total -= 0.5 * (whitened @ whitened + seen.sum() * np.log(2 * np.pi))
-            total -= np.log(np.diag(factor[0])).sum()
-        means[t], covariances[t] = mean, (P + P.T) / 2
+            centre, here, there = _finite("observation", t, m, see(mean, S))
+            left, k = (y - centre)[seen], int(seen.sum())
+            A = np.vstack([np.hstack([there, R_root])[seen], np.hstack([here, np.zeros((n, m))])])
+            triangularise(A, *A.shape)
+            total += shift(mean, A, left, k)
+            S = A[k:, k : k + n]
+        means[t], factors[t] = mean, S
         if t + 1 < len(Y):
-            mean, spread, _ = move(mean, covariances[t])
-            P = spread + Q
-    return FilteredStates(means, covariances, float(total))
+            mean, _, there = _finite("transition", t, n, move(mean, S))
+            A = np.hstack([there, Q_root])
+            triangularise(A, *A.shape)
+            S = A[:, :n]
+    return FilteredStates(means, factors @ np.swapaxes(factors, 1, 2), float(total))
+
+
+def _finite(name: str, t: int, size: int, moments: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """The moments, or an error that says which function gave no numbers, or not as many, when."""
+    centre, _, there = moments
+    if centre.shape != (size,) or len(there) != size:
+        raise ValueError(f"{name} must give {size} numbers; at step {t} it gave {centre.shape}")
+    if not (np.isfinite(centre).all() and np.isfinite(there).all()):
+        raise ValueError(f"{name} gave NaN or infinity near the state of step {t}")
+    return moments
+
+
+def _value(function: Map, x: np.ndarray) -> np.ndarray:
+    return np.atleast_1d(np.asarray(function(x), dtype=float))
 
 
 def _differences(function: Map, x: np.ndarray) -> np.ndarray:
     """Central differences of a function of a state."""
     step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(x), 1.0)
     columns = [
-        (np.asarray(function(x + move)) - np.asarray(function(x - move))) / (2 * size)
+        (_value(function, x + move) - _value(function, x - move)) / (2 * size)
         for size, move in zip(step, np.diag(step), strict=True)
     ]
     return np.column_stack(columns)
