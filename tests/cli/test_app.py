@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import click
 import pytest
@@ -144,6 +145,48 @@ def test_what_cannot_be_read_or_written_is_exit_code_2(error, says):
     result = broken(error)
     assert result.exit_code == 2
     assert result.stderr == f"panlearn: {says}\n"
+
+
+def test_without_a_command_the_help_is_shown_as_it_is(run):
+    result = run()
+    assert result.exit_code == 2
+    assert "\n  compare " in result.stderr
+
+
+def test_a_warning_is_one_line():
+    @click.group(cls=App)
+    def app():
+        pass
+
+    @app.command()
+    def go():
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("two\nlines", RuntimeWarning, stacklevel=1)
+
+    result = CliRunner().invoke(app, ["go"])
+    assert result.exit_code == 0
+    assert result.stderr == "panlearn: RuntimeWarning: two lines\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", __file__, "--model", "Ridge", "--output"],
+        ["predict", __file__, __file__, "--output"],
+        ["compare", "--report"],
+        ["index", __file__, "--output"],
+        ["lm", "train", __file__, "--output"],
+    ],
+)
+def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, monkeypatch, command):
+    result = run(*command, tmp_path / "nowhere" / "a.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"panlearn: no folder {tmp_path / 'nowhere'} to write")
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    result = run(*command, tmp_path / "a.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("panlearn: no permission to write")
 
 
 def test_ctrl_c_is_130():

@@ -83,6 +83,10 @@ def test_files_that_are_no_text_or_no_model(run, corpus, model, tmp_path):
     result = run("lm", "train", tmp_path / "bytes", *SMALL, "--output", tmp_path / "m")
     assert result.exit_code == 2
     assert "UTF-8" in result.stderr
+    (tmp_path / "empty").touch()
+    result = run("lm", "train", tmp_path / "empty", *SMALL, "--output", tmp_path / "m")
+    assert result.exit_code == 2
+    assert "no text in" in result.stderr
     panlearn.save(Ridge(), tmp_path / "ridge")
     for wrong, says in ((corpus, "not a panlearn model"), (tmp_path / "ridge", "Ridge")):
         result = run("lm", "generate", wrong)

@@ -38,6 +38,12 @@ class TestReading:
         assert list(frame.columns) == ["größe", "b"]
         assert "Windows-1252" in frame.attrs["notes"][0]
 
+    def test_a_table_of_excel_in_utf_16(self, tmp_path):
+        frame = read_table(write(tmp_path, "größe\tb\n1\té\n", "data.txt", "utf-16"))
+        assert list(frame.columns) == ["größe", "b"]
+        assert frame["größe"].tolist() == [1]
+        assert "UTF-16" in frame.attrs["notes"][0]
+
     def test_repeated_names_are_said(self, tmp_path):
         frame = read_table(write(tmp_path, "a,a,b\n1,2,3\n"))
         assert list(frame.columns) == ["a", "a.1", "b"]
@@ -226,3 +232,14 @@ class TestConform:
     def test_a_number_column_that_is_all_missing(self, mixed, model):
         X, _ = conform(mixed.assign(age=None), model)
         assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_table_of_one_column_has_nothing_to_learn_from():
+    with pytest.raises(DataError, match="'a' is the only column"):
+        prepare(pd.DataFrame({"a": range(30)}))
+
+
+def test_numbers_too_large_to_count_are_a_quantity_and_stay_apart():
+    large = np.tile([1e300, 2e300], 30)
+    assert as_table(np.arange(60.0), large).task == "regression"
+    assert len(np.unique(as_table(np.arange(60.0), large, "classification").y)) == 2

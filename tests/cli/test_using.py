@@ -59,6 +59,34 @@ def test_a_file_without_a_column_or_with_text_for_a_number(run, model, mixed, tm
     assert "no column 'price'" in result.stderr
 
 
+def test_a_failure_leaves_the_old_predictions(run, model, mixed_csv, tmp_path, monkeypatch):
+    output = tmp_path / "p.csv"
+    output.write_text("old")
+
+    def half(frame, path, **options):
+        path.write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", half)
+    result = run("predict", model, mixed_csv, "--output", output)
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"panlearn: {output}: No space left on device\n")
+    assert output.read_text() == "old"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_predictions_in_a_format_of_another_name_are_refused(run, model, mixed_csv, tmp_path):
+    result = run("predict", model, mixed_csv, "--output", tmp_path / "p.xlsx")
+    assert result.exit_code == 2
+    assert "neither CSV" in result.stderr
+
+
+def test_a_truth_of_words_for_a_model_of_numbers(run, model, mixed_csv):
+    result = run("evaluate", model, mixed_csv, "--target", "bought")
+    assert result.exit_code == 2
+    assert "predicts numbers" in result.stderr
+
+
 def test_no_probabilities_from_a_regressor(run, model, mixed_csv):
     result = run("predict", model, mixed_csv, "--proba")
     assert result.exit_code == 2
@@ -79,6 +107,9 @@ def test_a_file_that_is_no_model(run, mixed_csv):
         (["--model", "Ridge", "--set", "alhpa=1"], "did you mean 'alpha'"),
         (["--model", "Ridge", "--set", "alpha"], "name=value"),
         (["--model", "Ridge", "--set", "alpha=-1"], "alpha"),
+        (["--model", "sklearn.svm"], "no estimator"),
+        (["--model", "sklearn.base.clone"], "no estimator"),
+        (["--model", "sklearn.ensemble.StackingRegressor"], "estimators"),
     ],
 )
 def test_bad_settings(run, mixed_csv, tmp_path, arguments, word):

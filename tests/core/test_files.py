@@ -34,3 +34,20 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         fail()
     assert (tmp_path / "a").read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDWR)
+    write_file(tmp_path / "pipe", b"new")
+    assert os.read(reader, 9) == b"new"
+    assert (tmp_path / "pipe").is_fifo()
+    os.close(reader)
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        write_file(tmp_path / "nowhere" / "a", b"new")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "a")
+    with pytest.raises(IsADirectoryError):
+        write_file(tmp_path, b"new")

@@ -7,6 +7,8 @@ import json
 import os
 import shlex
 import sys
+import warnings
+from pathlib import Path
 from typing import Any
 
 import click
@@ -28,7 +30,12 @@ class App(click.Group):
         if not standalone_mode:
             return run(*args, standalone_mode=False, **kwargs)
         try:
-            code = run(*args, standalone_mode=False, **kwargs)
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                code = run(*args, standalone_mode=False, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = error.exit_code
         except click.ClickException as error:
             code = fail(error.format_message(), error.exit_code)
         except (DataError, MissingExtraError) as error:
@@ -50,6 +57,21 @@ def fail(message: str, code: int) -> int:
     """Say what went wrong in one line on standard error, and return the exit code."""
     click.echo(f"panlearn: {' '.join(message.split())}", err=True)
     return code
+
+
+def _warn(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+) -> None:
+    fail(f"{category.__name__}: {message}", 0)
+
+
+def check_output(path: str | None) -> None:
+    """Refuse a file that could not be written, before the work rather than after it."""
+    folder = Path(path or ".").absolute().parent
+    if not folder.is_dir():
+        raise DataError(f"no folder {folder} to write {path} to")
+    if not os.access(folder, os.W_OK):
+        raise DataError(f"no permission to write {path} to {folder}")
 
 
 def _explain(error: Exception) -> int:

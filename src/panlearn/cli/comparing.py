@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panlearn.cli.app import as_code, as_json, command_line, console, progress_bar, write_json
-from panlearn.cli.errors import DataError
+from panlearn.cli.app import (
+    as_code,
+    as_json,
+    check_output,
+    command_line,
+    console,
+    progress_bar,
+    write_json,
+)
+from panlearn.core.files import write_file
 
 if TYPE_CHECKING:
     from panlearn.cli.leaderboard import Leaderboard
@@ -66,8 +74,7 @@ def compare(
     from panlearn.cli import leaderboard, recipe, table
     from panlearn.cli.report import Part, report
 
-    if report_path is not None and not Path(report_path).absolute().parent.is_dir():
-        raise DataError(f"no folder {Path(report_path).parent} to write the report to")
+    check_output(report_path)
     every = [*table.BUILT_IN, *table.GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
@@ -105,7 +112,7 @@ def compare(
         if report_path is not None:
             bar.update(line, description="report")
             page = report(parts, command=command_line(), time_limit=time_limit)
-            Path(report_path).write_text(page, encoding="utf-8")
+            write_file(report_path, page.encode())
     if as_json:
         records = [{"source": part.title, **_record(part, report_path)} for part in parts]
         write_json(records[0] if len(sources) == 1 else records)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panlearn.cli.app import as_json, write_json
+from panlearn.cli.app import as_json, check_output, write_json
 from panlearn.cli.errors import DataError, count
 
 if TYPE_CHECKING:
@@ -82,9 +82,10 @@ def train(
     from panlearn.text import BPETokenizer
     from panlearn.transformer import GPT, GPTConfig
 
-    if not Path(output).absolute().parent.is_dir():
-        raise DataError(f"no folder {Path(output).parent} to write {output} to")
+    check_output(output)
     texts = [_read(file) for file in files]
+    if not any(texts):
+        raise DataError(f"no text in {' '.join(files)}")
     shape = GPTConfig.gpt2 if style == "gpt2" else GPTConfig.llama
     try:
         config = shape(n_layers=layers, width=width, n_heads=heads, context=context)

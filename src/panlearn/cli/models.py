@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -69,9 +71,12 @@ def find_estimator(name: str, task: str) -> type:
     if name.startswith("sklearn."):
         module, _, attribute = name.rpartition(".")
         try:
-            return getattr(import_module(module), attribute)
+            cls = getattr(import_module(module), attribute)
         except (ImportError, AttributeError):
             raise DataError(f"scikit-learn has no {name}") from None
+        if not isinstance(cls, type) or not issubclass(cls, BaseEstimator):
+            raise DataError(f"{name} is no estimator")
+        return cls
     known = estimators(task)
     exact = {k.lower(): k for k in known}.get(name.lower())
     if exact is not None:
@@ -84,7 +89,7 @@ def find_estimator(name: str, task: str) -> type:
 
 def build(cls: type, settings: dict[str, Any], random_state: int) -> Any:
     """Make an estimator with these parameters and, where it takes one, the seed."""
-    names = list(cls().get_params(deep=False))
+    names = list(inspect.signature(cls).parameters)
     for name in settings:
         if name not in names:
             raise DataError(f"{cls.__name__} has no {name!r}; {did_you_mean(name, names)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panlearn.cli.app import as_code, as_json, console, progress_bar, write_json
+from panlearn.cli.app import as_code, as_json, check_output, console, progress_bar, write_json
 from panlearn.cli.errors import count
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def index(
         return
     from panlearn.cli.passages import update_index
 
+    check_output(output)
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)
         update = update_index(

@@ -41,6 +41,7 @@ GENERATED = {
         600, 40, n_informative=4, n_redundant=0, n_clusters_per_class=2, random_state=0
     ),
 }
+CSV, PARQUET = {".csv", ".tsv", ".txt"}, {".parquet", ".pq"}
 N_BINS = 8
 MOST_CLASSES = 20  # whole numbers with more distinct values are a quantity, not a label
 LARGE = 10_000_000  # cells; beyond this a comparison of every model takes minutes
@@ -64,9 +65,9 @@ def read_table(path: str | Path) -> pd.DataFrame:
     suffix = path.suffix.lower()
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
-    if suffix in {".parquet", ".pq"}:
+    if suffix in PARQUET:
         frame, notes = _read_parquet(path)
-    elif suffix in {".csv", ".tsv", ".txt"}:
+    elif suffix in CSV:
         frame, notes = _read_csv(path)
     else:
         raise DataError(f"{path} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
@@ -83,11 +84,15 @@ def read_table(path: str | Path) -> pd.DataFrame:
 def _read_csv(path: Path) -> tuple[pd.DataFrame, list[str]]:
     notes = []
     encoding = "utf-8-sig"
+    with path.open("rb") as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            encoding = "utf-16"
+            notes.append("the file is not UTF-8: read as UTF-16")
     try:
-        with path.open(encoding=encoding) as file:
-            for _ in file:
+        with path.open(encoding=encoding) as text:
+            for _ in text:
                 pass
-    except UnicodeDecodeError:
+    except UnicodeError:
         encoding = "cp1252"
         notes.append("the file is not UTF-8: read as Windows-1252")
     with path.open(encoding=encoding, errors="replace", newline="") as file:
@@ -179,6 +184,8 @@ def prepare(
         notes.append(f"no target named: the last column, {target!r}, is taken")
     if target not in frame.columns:
         raise DataError(f"no column {target!r}; {did_you_mean(target, list(frame.columns))}")
+    if frame.shape[1] < 2:
+        raise DataError(f"{target!r} is the only column: there is nothing to predict it from")
     if rows is not None and rows < len(frame):
         notes.append(f"{rows:,} of {count(len(frame), 'row')}, drawn with seed {random_state}")
         frame = frame.sample(rows, random_state=random_state)
@@ -219,7 +226,8 @@ def _tidy_target(y: pd.Series, name: str, task: Task) -> tuple[np.ndarray, Any, 
     if distinct < 2:
         raise DataError(f"the target {name!r} has a single value, {y.iloc[0]!r}: nothing to learn")
     numeric = types.is_numeric_dtype(y) and not types.is_bool_dtype(y)
-    whole = numeric and bool(np.all(np.mod(y, 1) == 0))
+    # beyond 2⁵³ not every whole number is a float: a quantity
+    whole = numeric and bool(np.all(np.abs(y) <= 2**53) and np.all(np.mod(y, 1) == 0))
     if task == "auto":
         labels = not numeric or (whole and distinct <= min(MOST_CLASSES, max(2, len(y) // 10)))
         task = "classification" if labels else "regression"

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panlearn.cli.app import as_code, as_json, console, fail, progress_bar, write_json
+from panlearn.cli.app import (
+    as_code,
+    as_json,
+    check_output,
+    console,
+    fail,
+    progress_bar,
+    write_json,
+)
 from panlearn.cli.errors import DataError, count
 
 if TYPE_CHECKING:
@@ -52,9 +60,13 @@ def fit(
     from panlearn.cli import models, recipe, table
     from panlearn.cli.leaderboard import reason
 
+    check_output(output)
     parameters = dict(models.parse_setting(text) for text in settings)
     prepared = table.prepare(table.read_table(file), target, task)
-    estimator = models.build(models.find_estimator(name, prepared.task), parameters, seed)
+    try:
+        estimator = models.build(models.find_estimator(name, prepared.task), parameters, seed)
+    except TypeError as error:  # it needs arguments that were not set
+        raise DataError(str(error)) from None
     pipeline: Any = Pipeline(
         [("prepare", table.preprocessor(prepared.X, estimator)), ("model", estimator)]
     )
@@ -104,6 +116,13 @@ def predict(
         return
     import pandas as pd
 
+    from panlearn.cli.table import CSV, PARQUET
+    from panlearn.core.files import replacing
+
+    check_output(output)
+    kind = ".csv" if output is None else Path(output).suffix.lower()
+    if kind not in CSV | PARQUET:
+        raise DataError(f"{output} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
     pipeline, _, X, notes = _open(model, file)
     answer = pd.DataFrame({"prediction": pipeline.predict(X)})
     if proba:
@@ -116,10 +135,11 @@ def predict(
     for note in notes:
         click.echo(f"· {note}", err=True)
     if output is not None:
-        if Path(output).suffix.lower() in {".parquet", ".pq"}:
-            answer.to_parquet(output, index=False)
-        else:
-            answer.to_csv(output, index=False)
+        with replacing(output) as temporary:
+            if kind in PARQUET:
+                answer.to_parquet(temporary, index=False)
+            else:
+                answer.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
     if as_json:
         write_json({"output": output, "notes": notes, **answer.to_dict("list")})
     elif output is None:
@@ -196,6 +216,8 @@ def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, 
     y: np.ndarray = truth.to_numpy()
     if task == "classification":
         y = _as_classes(y, pipeline.classes_)
+    elif y.dtype.kind not in "iuf":
+        raise DataError(f"{truth.name!r} holds {y[0]!r}, and the model predicts numbers")
     chosen = offered(pipeline, metrics_for(task, len(getattr(pipeline, "classes_", []))))
     scores = {}
     for metric in chosen:

@@ -13,17 +13,24 @@ from pathlib import Path
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a new path beside `path` to write to; what stands there at the end is renamed over it.
 
-    If the block fails, what it wrote is removed and the old file stays.
+    If the block fails, what it wrote is removed and the old file stays. A device or a pipe cannot
+    be replaced: it is written to.
     """
     target = Path(path).resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        yield target
+        return
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}")
     try:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = os.fspath(path)  # which the caller knows
         raise
     with contextlib.suppress(OSError):  # the name too, where a folder can be synced
         folder = os.open(target.parent, os.O_RDONLY)
@@ -35,5 +42,5 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file whole."""
-    with replacing(path) as temporary, open(temporary, "xb") as file:
+    with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(content)
