@@ -13,7 +13,7 @@ from rank_bm25 import BM25Okapi
 from scipy import sparse
 
 from benchmarks.harness import Workload, exponent
-from panlearn.core.map_reduce import n_threads
+from panlearn.core.threads import n_threads
 from panlearn.retrieval import BM25, DenseIndex
 from panlearn.text import pagerank
 

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import get_tags
 
 import panlearn
+from panlearn.core import threads
 from panlearn.core.progress import Iterative
 
 settings.register_profile(
@@ -89,6 +90,13 @@ def pytest_generate_tests(metafunc):
         if argument in metafunc.fixturenames:
             found = [cls for _, cls in panlearn.all_estimators() if has(cls)]
             metafunc.parametrize(argument, found, ids=[cls.__name__ for cls in found])
+
+
+@pytest.fixture
+def use_threads(monkeypatch):
+    """A function that makes the library use so many threads, whatever the machine has."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    return lambda count: monkeypatch.setattr(threads, "_cores", lambda: count)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils import get_tags
 
 import panlearn
-from panlearn.core import map_reduce
 
 
 def _symbols(cls):
@@ -93,14 +92,14 @@ def test_bad_weights_are_refused_by_name(sequence_class, library, weight, says):
         library.make(sequence_class).fit(X, sample_weight=weight)
 
 
-def test_threads_do_not_change_a_bit(sequence_class, library, monkeypatch):
+def test_threads_do_not_change_a_bit(sequence_class, library, use_threads):
     X, _ = library.problem(sequence_class, n=24_000)
     X = [
         part for x in X for part in np.array_split(x, 1 + len(x) // 3000)
     ]  # several blocks of sequences
     models = []
     for threads in (1, 3):
-        monkeypatch.setattr(map_reduce, "n_threads", lambda threads=threads: threads)
+        use_threads(threads)
         short = {"max_iter": 3} if hasattr(sequence_class(), "max_iter") else {}
         model = library.make(sequence_class, **short)
         models.append(library.quietly(lambda model=model: model.fit(X)))

@@ -6,11 +6,10 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse
-from threadpoolctl import threadpool_info
 
 from panlearn.core import map_reduce as module
 from panlearn.core import sources
-from panlearn.core.map_reduce import map_reduce, n_threads
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments
 
@@ -34,18 +33,18 @@ def test_blocks_give_the_statistic_of_the_whole(rng, small_blocks):
         np.testing.assert_allclose(total.mean, whole.mean, rtol=1e-15)
 
 
-def test_the_bits_do_not_depend_on_the_threads(rng, small_blocks, monkeypatch):
+def test_the_bits_do_not_depend_on_the_threads(rng, small_blocks, use_threads):
     rows = ArrayRows(rng.normal(size=(3000, 3)), None, None)
     totals = []
     for threads in (1, 2, 3, 8):
-        monkeypatch.setattr(module, "n_threads", lambda threads=threads: threads)
+        use_threads(threads)
         totals.append(map_reduce(_moments, rows))
     for total in totals[1:]:
         np.testing.assert_array_equal(total.scatter, totals[0].scatter)
 
 
-def test_few_blocks_wait_at_a_time(small_blocks, monkeypatch):
-    monkeypatch.setattr(module, "n_threads", lambda: 2)
+def test_few_blocks_wait_at_a_time(small_blocks, use_threads):
+    use_threads(2)
     made, done, most = [0], [0], [0]
 
     class Rows(ArrayRows):
@@ -75,33 +74,6 @@ def test_an_error_in_a_block_comes_out_and_the_threads_end(small_blocks, rng):
     assert set(threading.enumerate()) <= before
 
 
-def _blas_threads():
-    return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
-
-
-def test_blas_gets_its_threads_back_even_from_two_fits_at_once(rng, small_blocks):
-    before = _blas_threads()
-    rows = ArrayRows(rng.normal(size=(2560, 2)), None, None)
-
-    def slowly(pause):
-        def summary(X, y, weight):
-            time.sleep(pause)
-            return Moments.of(X)
-
-        return summary
-
-    fits = [
-        threading.Thread(target=map_reduce, args=(slowly(0.002), rows)),
-        threading.Thread(target=map_reduce, args=(slowly(0.01), rows)),
-    ]
-    for fit in fits:
-        fit.start()
-        time.sleep(0.003)
-    for fit in fits:
-        fit.join()
-    assert _blas_threads() == before
-
-
 @pytest.mark.parametrize(("value", "says"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_what_is_not_finite_is_refused_by_name(value, says):
     X = np.ones((5, 2))
@@ -119,11 +91,3 @@ def test_sums_that_overflow_are_refused_with_a_remedy():
 def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
         map_reduce(_moments, ArrayRows(np.ones((3, 1)), None, np.zeros(3)))
-
-
-@pytest.mark.parametrize(("setting", "least"), [("1", 1), ("0", 1), ("many", 1), ("", 1)])
-def test_threads_follow_the_environment(monkeypatch, setting, least):
-    monkeypatch.setenv("OMP_NUM_THREADS", setting)
-    assert n_threads() >= least
-    if setting in ("0", "1"):
-        assert n_threads() == 1

@@ -235,11 +235,11 @@ def test_shapes_and_votes_of_several_classes(rng):
     )
 
 
-def test_threads_do_not_change_a_bit(rng, monkeypatch):
+def test_threads_do_not_change_a_bit(rng, use_threads):
     X, y = blobs(rng, 120, d=5, k=4)
     models = []
-    for threads in ("1", "2"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for threads in (1, 3):
+        use_threads(threads)
         models.append(SVC(probability=True, random_state=0).fit(X, y))
     for name in ("dual_coef_", "intercept_", "probA_", "probB_"):
         np.testing.assert_array_equal(getattr(models[0], name), getattr(models[1], name))

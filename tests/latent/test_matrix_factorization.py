@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.threads import threads
 from panlearn.latent import MatrixFactorization, Ratings
 from panlearn.latent._alternating import Entries, solve_side
 from panlearn.latent._stochastic_factors import Diagonals, _steps
 from panlearn.latent._top import best_items
-from panlearn.latent._workers import workers
 
 EXPLICIT = {"regularization": 0.1}
 IMPLICIT = {"regularization": 0.3, "feedback": "implicit", "alpha": 2.0}
@@ -87,7 +87,7 @@ def test_a_side_against_its_normal_equations(rng, exact):
     gram = Y.T @ Y
     target, weight = rng.normal(size=len(indices)), rng.random(len(indices))
     entries = Entries(indptr, indices, target, weight, np.array([0.2, 0.1]))
-    with workers() as share:
+    with threads() as share:
         # three steps of conjugate gradients solve three equations
         value, squares = solve_side(entries, Y, offset, gram, out, share, exact=exact)
     total, rest = 0.0, target - offset[indices]
@@ -159,11 +159,11 @@ def test_stochastic_gradients_come_near_least_squares(X):
 
 
 @pytest.mark.parametrize("way", [EXPLICIT, IMPLICIT, {"solver": "als"}, {"solver": "sgd"}], ids=str)
-def test_the_same_bits_for_any_number_of_threads(rng, monkeypatch, way):
+def test_the_same_bits_for_any_number_of_threads(rng, use_threads, way):
     X = sparse.random(1500, 40, 0.4, "csr", rng=rng)
     models = []
-    for count in ("1", "2"):
-        monkeypatch.setenv("OMP_NUM_THREADS", count)
+    for count in (1, 3):
+        use_threads(count)
         models.append(fitted(X, 2, **way))
     np.testing.assert_array_equal(models[0].user_factors_, models[1].user_factors_)
     np.testing.assert_array_equal(models[0].item_factors_, models[1].item_factors_)
@@ -221,7 +221,7 @@ def test_best_items_against_a_sort(rng):
     items[7] = items[3]  # a tie goes to the first
     offset[7] = offset[3]
     hidden = sparse.csr_array(rng.random((70, 30)) < 0.2)
-    with workers() as share:
+    with threads() as share:
         top, best = best_items(users, items, offset, hidden, 6, share)
     scores = np.where(hidden.toarray(), -np.inf, users @ items.T + offset)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :6]

@@ -5,13 +5,14 @@ import pytest
 from scipy import sparse
 
 from panlearn.core.sources import ArrayRows
+from panlearn.core.threads import threads
 from panlearn.linear._coordinate_descent import (
     Penalty,
     _line_minimum,
     improve,
     newton_direction,
 )
-from panlearn.linear._design import DenseDesign, SparseDesign, Workers, WorkingSet, centre
+from panlearn.linear._design import DenseDesign, SparseDesign, WorkingSet, centre, product
 from panlearn.linear._quadratic import GramQuadratic, SparseQuadratic
 
 
@@ -145,12 +146,12 @@ def test_designs(rng, kind):
     weight = rng.uniform(0.5, 2, 30)
     mean = np.average(X, axis=0, weights=weight)
     Z = np.sqrt(weight)[:, None] * (X - mean)
-    with Workers.start() as workers:
+    with threads() as run:
         if kind == "sparse":
             design = SparseDesign(sparse.csc_array(X), np.sqrt(weight), mean)
         else:
             X = np.asfortranarray(X) if kind == "fortran" else X
-            design = DenseDesign(X, np.sqrt(weight), mean, workers)
+            design = DenseDesign(X, np.sqrt(weight), mean, run)
         v, chosen = rng.standard_normal(30), WorkingSet(design)
         np.testing.assert_allclose(design.correlations(v), Z.T @ v, atol=1e-10)
         for features in ([5, 3], [5, 60], list(range(90, 130)), []):
@@ -169,9 +170,9 @@ def test_designs(rng, kind):
 def test_centre(rng, p):
     X, y = rng.standard_normal((20, p)) + 3, rng.standard_normal((20, 2)) - 1
     weight = rng.uniform(0.5, 2, 20)
-    with Workers.start() as workers:
-        problem = centre(ArrayRows(X, y, weight), workers, fit_intercept=True)
-        raw = centre(ArrayRows(X, y, weight), workers, fit_intercept=False)
+    with threads() as run:
+        problem = centre(ArrayRows(X, y, weight), run, fit_intercept=True)
+        raw = centre(ArrayRows(X, y, weight), run, fit_intercept=False)
     mean, y_mean = np.average(X, axis=0, weights=weight), np.average(y, axis=0, weights=weight)
     np.testing.assert_allclose(problem.x_mean, mean)
     np.testing.assert_allclose(problem.y_mean, y_mean)
@@ -186,6 +187,6 @@ def test_centre(rng, p):
 
 def test_product_divides_rows(rng):
     A, B = rng.standard_normal((1501, 900)), rng.standard_normal((900, 3))
-    with Workers.start() as workers:
-        np.testing.assert_allclose(workers.product(A, B), A @ B, atol=1e-10)
-        np.testing.assert_allclose(workers.product(A, B[:, 0]), A @ B[:, 0], atol=1e-10)
+    with threads() as run:
+        np.testing.assert_allclose(product(run, A, B), A @ B, atol=1e-10)
+        np.testing.assert_allclose(product(run, A, B[:, 0]), A @ B[:, 0], atol=1e-10)

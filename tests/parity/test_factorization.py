@@ -10,10 +10,10 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from panlearn.core.threads import threads
 from panlearn.latent import NMF, MatrixFactorization, Ratings, _nonnegative
 from panlearn.latent._rating_factors import Alternation, Loss
 from panlearn.latent._stochastic_factors import _steps
-from panlearn.latent._workers import workers
 
 DATA = {
     "wine": load_wine().data,
@@ -101,7 +101,7 @@ def test_implicit_als_takes_the_same_steps_from_the_same_start(seed, exact):
         )
         theirs.user_factors, theirs.item_factors = sides.users.copy(), sides.items.copy()
         theirs.fit(weights, show_progress=False)
-    with workers() as share:
+    with threads() as share:
         for _ in range(6):
             sides.iterate(share)
     expected = theirs.user_factors @ theirs.item_factors.T

@@ -190,11 +190,11 @@ def test_one_query_many_queries_tokens_and_none():
         model.search([3])
 
 
-def test_threads_do_not_change_a_bit(rng, monkeypatch):
+def test_threads_do_not_change_a_bit(rng, use_threads):
     texts = [[f"w{i}" for i in rng.zipf(1.3, size=20) % 500] for _ in range(800)]
     model, found = BM25().fit(texts), []
     for threads in (1, 3):
-        monkeypatch.setattr("panlearn.retrieval._scored.n_threads", lambda threads=threads: threads)
+        use_threads(threads)
         found.append(model.search(texts[:100], k=5))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)

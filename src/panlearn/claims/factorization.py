@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
+from panlearn.core.threads import threads
 from panlearn.latent import NMF, MatrixFactorization
 from panlearn.latent._rating_factors import Alternation, Loss
 from panlearn.latent._stochastic_factors import _steps
-from panlearn.latent._workers import workers
 
 
 def _fit(X: np.ndarray, k: int, regularization: float, sweeps: int) -> MatrixFactorization:
@@ -131,7 +131,7 @@ def alternating_least_squares_minimise_each_block() -> Iterator[Evidence]:
     X, k, penalty = rng.normal(size=(9, 6)), 3, 0.05
     n, m = X.shape
     sides = _alternation(X, k, penalty)
-    with workers() as share:
+    with threads() as share:
         objectives = []
         for _ in range(30):
             before = sides.items.copy()
@@ -161,7 +161,7 @@ def regularised_factors_shrink_the_singular_values() -> Iterator[Evidence]:
     U, s, Vt = np.linalg.svd(X)
     for shrink in (0.0, 0.8):
         sides = _alternation(X, k, shrink / 6)  # six entries in each row and column
-        with workers() as share:
+        with threads() as share:
             objectives = [0.5 * sides.iterate(share) for _ in range(500)]
         kept = np.maximum(s[:k] - shrink, 0)
         product = sides.users @ sides.items.T

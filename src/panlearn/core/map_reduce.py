@@ -7,24 +7,18 @@ tree of merges. The estimator does not know which.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
-import os
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import cpu_count
-from threadpoolctl import ThreadpoolController
 
 from panlearn.core.extras import require
 from panlearn.core.sources import Block, DaskRows, Rows
 from panlearn.core.statistics import Statistic
+from panlearn.core.threads import threads
 
 S = TypeVar("S", bound=Statistic)
 Summary = Callable[..., S]
@@ -63,18 +57,6 @@ def map_reduce(summary: Summary[S], rows: Rows, *, require_finite: bool = True) 
     return total
 
 
-def n_threads() -> int:
-    """Count the threads to use: the cores of this process, or fewer if OMP_NUM_THREADS says so."""
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(_cores(), int(limit) if limit.isdigit() else _cores()))
-
-
-@functools.cache
-def _cores() -> int:
-    """Ask once: the answer is read from files of the system, which takes a millisecond."""
-    return cpu_count()
-
-
 def _summarise(summary: Summary[S], block: Block) -> S:
     # Bad values show in the result, which is looked at once; warnings for each block do not help.
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -82,41 +64,17 @@ def _summarise(summary: Summary[S], block: Block) -> S:
 
 
 def _reduce_blocks(summary: Callable[[Block], S], blocks: Iterator[Block]) -> S:
-    head, threads = list(islice(blocks, 2)), n_threads()
-    if len(head) < 2 or threads == 1 or _is_small(head[0]):
-        return _merge(map(summary, _chain(head, blocks)))
-    with ThreadPoolExecutor(threads) as pool, one_blas_thread():
-        return _merge(_in_order(pool, threads, summary, _chain(head, blocks)))
+    head = list(islice(blocks, 2))
+    blocks = chain(head, blocks)
+    if len(head) < 2 or _is_small(head[0]):
+        return _merge(map(summary, blocks))
+    with threads() as run:
+        return _merge(run(summary, blocks))
 
 
 def _is_small(block: Block) -> bool:
     """Whether a block is done sooner than it is handed to a thread."""
     return getattr(block.X, "data", block.X).nbytes < 1 << 15
-
-
-def _chain(head: list[Block], rest: Iterator[Block]) -> Iterator[Block]:
-    yield from head
-    yield from rest
-
-
-def _in_order(
-    pool: ThreadPoolExecutor,
-    threads: int,
-    summary: Callable[[Block], S],
-    blocks: Iterable[Block],
-) -> Iterator[S]:
-    """Results in the order of the blocks, with a bounded number of blocks under way."""
-    under_way: deque[Future[S]] = deque()
-    try:
-        for block in blocks:
-            under_way.append(pool.submit(summary, block))
-            if len(under_way) > threads:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
-    finally:
-        for future in under_way:
-            future.cancel()
 
 
 def _merge(parts: Iterable[S]) -> S:
@@ -136,33 +94,3 @@ def _reduce_dask(summary: Summary[S], parts: list[Any]) -> S:
         pairs = [add(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
         level = pairs + level[len(pairs) * 2 :]
     return level[0].compute()
-
-
-_blas_lock = threading.Lock()
-_blas_holds: list[Any] = []
-
-
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread; of several fits at once the first sets it, the last lifts it.
-
-    The setting belongs to the process: if each fit restored what it found, one that started in
-    the middle of another would restore 1 for good.
-    """
-    with _blas_lock:
-        limit = None if _blas_holds else _blas().limit(limits=1, user_api="blas")
-        _blas_holds.append(limit)
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            limit = _blas_holds[0]
-            _blas_holds.pop()
-            if not _blas_holds:
-                limit.restore_original_limits()
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    """Find the BLAS libraries of this process once: the search takes milliseconds."""
-    return ThreadpoolController()

@@ -7,13 +7,12 @@ needs in between has the size of a tile, which stays in the cache of a core.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from panlearn.core.map_reduce import n_threads, one_blas_thread
 from panlearn.core.memory import require_memory
+from panlearn.core.threads import threads
 from panlearn.kernel._base import refuse_overflow
 from panlearn.kernel._kernel import Kernel
 
@@ -73,13 +72,6 @@ def _tiles(n: int) -> Iterator[Tile]:
 
 def _for_each(call: Callable[[Tile], Any], n: int) -> list[Any]:
     """Results in the order of the tiles, so that their sum does not hang on the threads."""
-
-    def quiet(tile: Tile) -> Any:  # an overflow is refused by name, and needs no warning
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return call(tile)
-
-    tiles, threads = list(_tiles(n)), n_threads()
-    if threads == 1 or len(tiles) == 1:
-        return [quiet(tile) for tile in tiles]
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(quiet, tiles))
+    # an overflow is refused by name, and needs no warning
+    with threads() as run, np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return list(run(call, list(_tiles(n))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, Literal, Self
@@ -18,9 +17,9 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, encode_labels
-from panlearn.core.map_reduce import n_threads, one_blas_thread
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import threads
 from panlearn.kernel._base import KernelLike, KernelMethod, choose_kernel, times
 from panlearn.kernel._machine import Machine, folds, precision
 from panlearn.kernel._platt import couple
@@ -213,11 +212,11 @@ class SVC(ClassifierMixin, KernelMethod):
             parts = fold[machine.members]
             return solution, machine.sigmoid(mine, parts, weight[machine.members], options)
 
-        if len(pairs) == 1:
+        if len(pairs) == 1:  # a single machine leaves BLAS its threads
             found = [fit_pair(machines[0])]
         else:
-            with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
-                found = list(pool.map(fit_pair, machines))
+            with threads() as run:
+                found = list(run(fit_pair, machines))
         solutions = [solution for solution, _ in found]
         self.intercept_ = np.array([s.intercept for s in solutions])
         self.dual_objective_ = np.array([s.objective for s in solutions])

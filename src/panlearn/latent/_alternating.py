@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from panlearn.latent._workers import Share
+from panlearn.core.threads import OrderedMap
 
 ROWS = 512  # that one thread solves at a time
 STEPS = 3  # of conjugate gradients from the factors at hand
@@ -53,7 +53,7 @@ def solve_side(
     offset: np.ndarray,
     gram: np.ndarray,
     out: np.ndarray,
-    share: Share,
+    share: OrderedMap,
     *,
     exact: bool,
 ) -> tuple[float, float]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import cpu_count
 from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from panlearn.core.map_reduce import n_threads
+from panlearn.core.threads import threads
 from panlearn.neighbors._search import NeighborIndex
 
 
@@ -35,11 +33,6 @@ def index_of(X: np.ndarray, p: float = 2.0) -> NeighborIndex:
     return NeighborIndex(X, p, "auto", min(30, len(X)))
 
 
-def threads(n_jobs: int | None) -> int:
-    """How many threads a user's word asks for."""
-    return n_threads() if n_jobs is None or n_jobs < 0 else min(n_jobs, cpu_count())
-
-
 def neighbours(X: np.ndarray, k: int, p: float, n_jobs: int | None) -> tuple[Any, Any]:
     """Distances and indices of the k nearest rows of each row but itself."""
     if k >= len(X):
@@ -47,7 +40,7 @@ def neighbours(X: np.ndarray, k: int, p: float, n_jobs: int | None) -> tuple[Any
             f"n_neighbors={k} but n_samples={len(X)}; each row needs that many others: lower "
             "n_neighbors or give more rows"
         )
-    distance, index = index_of(X, p).query(X, k + 1, threads(n_jobs))
+    distance, index = index_of(X, p).query(X, k + 1, n_jobs)
     own = index == np.arange(len(X))[:, None]
     own[~own.any(axis=1), -1] = True  # among many duplicates a row may miss itself
     return distance[~own].reshape(-1, k), index[~own].reshape(-1, k)
@@ -80,7 +73,7 @@ def connected_graph(X: np.ndarray, k: int, p: float, n_jobs: int | None) -> Edge
             break
         search = index_of(X[here], p)
         for there in members[c + 1 :]:
-            near, which = search.query(X[there], 1, threads(n_jobs))
+            near, which = search.query(X[there], 1, n_jobs)
             best = int(near[:, 0].argmin())
             bridge = (here[which[best]], there[best : best + 1], near[best])
             bridges.append(bridge)
@@ -99,13 +92,9 @@ def geodesics(graph: Edges, n_jobs: int | None = None) -> np.ndarray:
     """Lengths of the shortest paths between all vertices, by Dijkstra from each of them."""
     distance = np.empty((graph.n, graph.n))
     blocks = [(i, min(i + 64, graph.n)) for i in range(0, graph.n, 64)]
-    with ThreadPoolExecutor(threads(n_jobs)) as pool:
-        list(pool.map(lambda b: _search(graph, b[0], b[1], distance), blocks))
+    with threads(-1 if n_jobs is None else n_jobs) as run:
+        list(run(lambda block: shortest_paths(*graph, *block, distance), blocks))
     return distance
-
-
-def _search(graph: Edges, first: int, last: int, distance: np.ndarray) -> None:
-    shortest_paths(graph.starts, graph.ends, graph.lengths, first, last, distance)
 
 
 @njit(cache=True, nogil=True)

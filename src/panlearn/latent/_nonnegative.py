@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit
 from scipy import linalg, sparse
 
-from panlearn.latent._workers import Share, row_blocks
+from panlearn.core.threads import OrderedMap
+from panlearn.latent._row_blocks import row_blocks
 
 BLOCK_BYTES = 1 << 21  # of X: with its products it stays in the cache
 SWEEPS = 2  # over the coordinates for one product with X, where that costs far more
@@ -48,7 +49,7 @@ class Problem:
     """X in blocks with the weights of its rows, and the penalties of W and H."""
 
     def __init__(
-        self, X: Any, weight: np.ndarray, penalty_W: Penalty, penalty_H: Penalty, share: Share
+        self, X: Any, weight: np.ndarray, penalty_W: Penalty, penalty_H: Penalty, share: OrderedMap
     ) -> None:
         self.shape, self.dtype, self.share = X.shape, X.dtype, share
         self.penalty_W, self.penalty_H, self.weight = penalty_W, penalty_H, weight
@@ -97,7 +98,11 @@ def frobenius_step(problem: Problem, W: np.ndarray, Ht: np.ndarray, update: Upda
 
     cross, gram_W = problem.sums(pass_over)
     parts = [part for part, _ in row_blocks(Ht, FEATURES)]
-    problem.share(lambda part: update(Ht[part], cross[part], gram_W, problem.penalty_H), parts)
+
+    def update_features(part: slice) -> None:
+        update(Ht[part], cross[part], gram_W, problem.penalty_H)
+
+    list(problem.share(update_features, parts))
     fit = 0.5 * float(np.vdot(gram_W, Ht.T @ Ht)) - float(np.vdot(cross, Ht))
     return 0.5 * problem.squares + fit + problem.penalty(W, Ht)
 

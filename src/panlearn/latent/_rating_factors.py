@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from panlearn.core.threads import OrderedMap
 from panlearn.latent._alternating import Entries, solve_side
 from panlearn.latent._stochastic_factors import Diagonals
-from panlearn.latent._workers import Share
 
 SPREAD = 0.1  # of the first factors
 
@@ -67,7 +67,7 @@ class Alternation:
         target = self._by_user.target.astype(float, copy=False)
         self.baseline = float(target.sum() if loss.implicit else target @ target)
 
-    def iterate(self, share: Share) -> float:
+    def iterate(self, share: OrderedMap) -> float:
         """One pass over both sides; returns the objective after it."""
         loss, exact = self._loss, self._exact
         solve_side(self._by_user, *loss.fixed(self.items), self.users, share, exact=exact)
@@ -93,7 +93,7 @@ class Stochastic:
         target = self._by_user.target.astype(float, copy=False)
         self.baseline = float(target @ target)
 
-    def iterate(self, share: Share) -> float:
+    def iterate(self, share: OrderedMap) -> float:
         """One pass over the ratings; returns the objective with the errors that were met."""
         errors = self._entries.epoch(self.users, self.items, self._biased, self._rates, share)
         squares = np.einsum("ij,ij->i", self.items, self.items, dtype=float)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Self, TypeVar
@@ -16,11 +15,12 @@ from typing import Annotated, Any, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import map_reduce, n_threads, one_blas_thread
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.splitmix import mixed
 from panlearn.core.statistics import Statistic
+from panlearn.core.threads import threads
 
 Starts = Annotated[int, Bounds(0, 1000, closed_high=True)]
 """How often an estimator may start."""
@@ -186,8 +186,8 @@ def best_of(
         return run(twin, start), twin
 
     if isinstance(rows, ArrayRows) and len(list(islice(rows, 2))) < 2:
-        with ThreadPoolExecutor(n_threads()) as pool, one_blas_thread():
-            results = list(pool.map(one, starts))
+        with threads() as run_all:
+            results = list(run_all(one, starts))
     else:
         results = [one(start) for start in starts]
     best, twin = max(results, key=lambda pair: value(pair[0]))

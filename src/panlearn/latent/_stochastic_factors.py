@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from panlearn.latent._workers import Share
+from panlearn.core.threads import OrderedMap
 
 GROUPS = 8
 FEW = 20_000  # entries that are sooner done than handed to threads
@@ -36,7 +36,12 @@ class Diagonals:
         self.users, self.items, self.target = users[order], X.indices[order], target[order]
 
     def epoch(
-        self, users: np.ndarray, items: np.ndarray, biased: bool, rates: np.ndarray, share: Share
+        self,
+        users: np.ndarray,
+        items: np.ndarray,
+        biased: bool,
+        rates: np.ndarray,
+        share: OrderedMap,
     ) -> float:
         """One step an entry, in place; returns the sum of the squared errors that were met."""
         total, run = 0.0, share if len(self.target) > FEW else map

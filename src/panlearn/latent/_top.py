@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from panlearn.latent._workers import Share, row_blocks
+from panlearn.core.threads import OrderedMap
+from panlearn.latent._row_blocks import row_blocks
 
 USERS = 64  # whose scores of all items are formed at once
 
@@ -18,7 +19,7 @@ def best_items(
     offset: np.ndarray,
     hidden: Any,
     n: int,
-    share: Share,
+    share: OrderedMap,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Columns and scores of the n items with the largest user · item + offset.
 
@@ -35,7 +36,7 @@ def best_items(
         indptr = hidden.indptr[rows.start : rows.stop + 1]
         _select(products, indptr, hidden.indices, top[rows], scores[rows])
 
-    share(part, row_blocks(users, USERS))
+    list(share(part, row_blocks(users, USERS)))
     scores[np.isneginf(scores)] = np.nan
     return top, scores
 

@@ -13,9 +13,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import Estimator, fitting
-from panlearn.core.map_reduce import one_blas_thread
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
+from panlearn.core.threads import one_blas_thread
 from panlearn.latent._embedding import signed
 from panlearn.latent._latent_positions import (
     COVARIANCES,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds, Positive
+from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.latent._embedding import largest_eigenpairs
-from panlearn.latent._neighbour_graph import connected_graph, geodesics, index_of, threads
+from panlearn.latent._neighbour_graph import connected_graph, geodesics, index_of
 from panlearn.latent._rows import power_of_two, rows_in_memory
 
 
@@ -87,7 +87,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     _: KW_ONLY
     n_components: Positive[int] = 2
     p: Annotated[float, Bounds(1, closed_low=True, closed_high=True)] = 2
-    n_jobs: Positive[int] | Literal[-1] | None = None
+    n_jobs: Jobs = None
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -148,7 +148,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         self._require_fitted()
         X = rows_in_memory(self, X, reset=False)
-        near, index = index_of(self.X_, self.p).query(X, self.n_neighbors, threads(self.n_jobs))
+        near, index = index_of(self.X_, self.p).query(X, self.n_neighbors, self.n_jobs)
         D, unit = self.dist_matrix_, self._unit
         centre = np.einsum("ij,ij->j", D, D) / len(D) / unit / unit
         known = self.embedding_.astype(float) / unit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -11,9 +11,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Positive
+from panlearn.core.parameters import Jobs, Positive
 from panlearn.latent._embedding import smallest_eigenpairs
-from panlearn.latent._neighbour_graph import components, index_of, neighbours, threads
+from panlearn.latent._neighbour_graph import components, index_of, neighbours
 from panlearn.latent._rows import rows_in_memory
 
 
@@ -83,7 +83,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     _: KW_ONLY
     n_components: Positive[int] = 2
     reg: Positive[float] = 1e-3
-    n_jobs: Positive[int] | Literal[-1] | None = None
+    n_jobs: Jobs = None
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -147,7 +147,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         self._require_fitted()
         X = rows_in_memory(self, X, reset=False)
-        index = index_of(self.X_).query(X, self.n_neighbors, threads(self.n_jobs))[1]
+        index = index_of(self.X_).query(X, self.n_neighbors, self.n_jobs)[1]
         weight = reconstruction_weights(X, self.X_, index, self.reg)
         return np.einsum("ij,ijk->ik", weight, self.embedding_[index]).astype(X.dtype, copy=False)
 

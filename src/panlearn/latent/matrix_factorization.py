@@ -14,11 +14,11 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
+from panlearn.core.threads import OrderedMap, threads
 from panlearn.latent._alternating import solve_side
 from panlearn.latent._observed import labels_of, observed
 from panlearn.latent._rating_factors import Alternation, Loss, Stochastic, principal_axes
 from panlearn.latent._top import best_items
-from panlearn.latent._workers import Share, workers
 from panlearn.latent.ratings import Ratings, positions
 
 
@@ -172,7 +172,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
         self.global_mean_ = 0.0 if implicit or not self.biased else float(X.data.mean(dtype=float))
         loss, rng = self._loss(), generator(self.random_state)
         k = min(int(self.n_components), *X.shape)
-        with workers() as share, np.errstate(over="ignore", invalid="ignore"):
+        with threads() as share, np.errstate(over="ignore", invalid="ignore"):
             sides: Alternation | Stochastic
             if self.solver == "sgd":
                 sides = Stochastic(X, loss, k, rng, self.learning_rate)
@@ -191,7 +191,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
         self.ratings_ = Ratings(X, *labels_of(given, X.shape))
         return self
 
-    def _iterate(self, sides: Alternation | Stochastic, share: Share) -> None:
+    def _iterate(self, sides: Alternation | Stochastic, share: OrderedMap) -> None:
         previous = sides.baseline
         with Iterations(self, max_iter=self.max_iter, tol=self.tol) as loop:
             for _ in loop:
@@ -331,7 +331,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
         if loss.biased:
             items = np.c_[items, self.item_bias_.astype(X.dtype, copy=False)]
         out = np.zeros((X.shape[0], items.shape[1]), dtype=X.dtype)
-        with workers() as share:
+        with threads() as share:
             solve_side(loss.entries(X), *loss.fixed(items), out, share, exact=True)
         k = self.item_factors_.shape[1]
         bias = out[:, k] if loss.biased else np.zeros(len(out), dtype=X.dtype)
@@ -343,7 +343,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
         if not 1 <= n <= len(items):
             raise ValueError(f"n_items must be from 1 to the {len(items)} items; got {n}")
         users = np.ascontiguousarray(users)
-        with workers() as share:
+        with threads() as share:
             top, scores = best_items(users, items.astype(users.dtype), offset, hidden, n, share)
         return Recommendations(self.ratings_.items[top], scores)
 

@@ -22,6 +22,7 @@ from panlearn.core.parameters import Fraction, NonNegative, Positive, RandomStat
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.latent._nonnegative import (
     Penalty,
@@ -37,7 +38,6 @@ from panlearn.latent._nonnegative import (
     solve_kullback_leibler,
 )
 from panlearn.latent._nonnegative_starts import nndsvd, random_start
-from panlearn.latent._workers import workers
 
 
 @dataclass(eq=False, repr=False)
@@ -186,7 +186,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
             self._penalty(self.alpha_W * X.shape[1]),
             self._penalty(alpha_H * float(weight.sum())),
         )
-        with workers() as share, np.errstate(over="ignore", under="ignore"):
+        with threads() as share, np.errstate(over="ignore", under="ignore"):
             problem = Problem(X, weight, *penalties, share)
             if not np.isfinite(problem.squares):
                 raise ValueError("the squares of X overflow: rescale it")
@@ -258,7 +258,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         Ht = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
         solve = solve_frobenius if self.beta_loss == "frobenius" else solve_kullback_leibler
         penalty = self._penalty(self.alpha_W * X.shape[1])
-        with workers() as share, np.errstate(over="ignore", under="ignore"):
+        with threads() as share, np.errstate(over="ignore", under="ignore"):
             return np.concatenate(
                 list(share(lambda block: solve(block[1], Ht, penalty), blocks_of(X)))
             )

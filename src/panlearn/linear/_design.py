@@ -10,19 +10,19 @@ sparse ones stay sparse, and their quadratic is two products.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import map_reduce, n_threads, one_blas_thread
+from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.threads import OrderedMap, n_threads
 from panlearn.linear._least_squares import moments_of
 from panlearn.linear._quadratic import GramQuadratic, Quadratic, SparseQuadratic
 
@@ -35,42 +35,28 @@ _FEW_FEATURES = 256  # the Gram matrix of all costs no more than a few products 
 _REMEDY = "raise alpha, so that fewer features are selected"
 
 
-class Workers:
-    """Threads that share a product, each with BLAS on one thread.
+def product(run: OrderedMap, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A @ B, the rows of A divided among the threads.
 
-    The threads of BLAS itself wait for each other by spinning: on a machine with other work, a
-    loop of short products then takes ten times as long.
+    Those of BLAS itself wait for each other by spinning: on a machine with other work, a loop of
+    short products then takes ten times as long.
     """
-
-    def __init__(self, pool: ThreadPoolExecutor, count: int) -> None:
-        self._pool, self._count = pool, count
-
-    @classmethod
-    @contextmanager
-    def start(cls) -> Iterator[Workers]:
-        """Hold BLAS to one thread for the length of a fit."""
-        count = n_threads()
-        with ThreadPoolExecutor(count) as pool, one_blas_thread():
-            yield cls(pool, count)
-
-    def product(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """A @ B, the rows of A divided among the threads."""
-        if A.size * (B.shape[1] if B.ndim == 2 else 1) < _DIVIDE or self._count == 1:
-            return A @ B
-        result = np.empty((A.shape[0], *B.shape[1:]), dtype=A.dtype)
-        edges = np.linspace(0, A.shape[0], self._count + 1, dtype=int)
-        parts = [slice(*pair) for pair in pairwise(edges)]
-        list(self._pool.map(lambda part: np.matmul(A[part], B, out=result[part]), parts))
-        return result
+    if A.size * (B.shape[1] if B.ndim == 2 else 1) < _DIVIDE:
+        return A @ B
+    result = np.empty((A.shape[0], *B.shape[1:]), dtype=A.dtype)
+    edges = np.linspace(0, A.shape[0], n_threads() + 1, dtype=int)
+    parts = [slice(*pair) for pair in pairwise(edges)]
+    list(run(lambda part: np.matmul(A[part], B, out=result[part]), parts))
+    return result
 
 
 class DenseDesign:
     """The weighted, centred columns of an array."""
 
     def __init__(
-        self, X: np.ndarray, root_weight: np.ndarray, mean: np.ndarray, workers: Workers
+        self, X: np.ndarray, root_weight: np.ndarray, mean: np.ndarray, run: OrderedMap
     ) -> None:
-        self._product = workers.product
+        self._product = partial(product, run)
         # BLAS would copy a strided X at each product: copy it once instead
         contiguous = X.flags.f_contiguous or X.flags.c_contiguous
         self._X = X if contiguous else np.asfortranarray(X)
@@ -229,7 +215,7 @@ class Problem:
     y_mean: np.ndarray
 
 
-def centre(rows: Rows, workers: Workers, *, fit_intercept: bool) -> Problem:
+def centre(rows: Rows, run: OrderedMap, *, fit_intercept: bool) -> Problem:
     """Centre and weigh rows of any source, by their moments where that is cheap or the only way."""
     p = rows.n_features
     if not isinstance(rows, ArrayRows) or p <= _FEW_FEATURES:
@@ -243,14 +229,14 @@ def centre(rows: Rows, workers: Workers, *, fit_intercept: bool) -> Problem:
     total = float(weight.sum(dtype=float))
     x_mean, y_mean = np.zeros(p, dtype=dtype), np.zeros(len(targets), dtype=dtype)
     if fit_intercept:
-        raw = X.T @ weight if sparse.issparse(X) else workers.product(X.T, weight)
+        raw = X.T @ weight if sparse.issparse(X) else product(run, X.T, weight)
         x_mean, y_mean = raw / dtype.type(total), targets @ weight / dtype.type(total)
     root = np.sqrt(weight)
     design: Design
     if sparse.issparse(X):
         design = SparseDesign(sparse.csc_array(X), root, x_mean)
     else:
-        design = DenseDesign(X, root, x_mean, workers)
+        design = DenseDesign(X, root, x_mean, run)
     with np.errstate(over="ignore", invalid="ignore"):
         targets = root * (targets - y_mean[:, None])
         xy = np.stack([design.correlations(target) for target in targets])

@@ -12,11 +12,12 @@ from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
+from panlearn.core.threads import threads
 from panlearn.core.validation import read_rows
 from panlearn.linear import _least_squares
 from panlearn.linear._base import MultiTargetRegressor
 from panlearn.linear._coordinate_descent import ElasticNetSolver, Penalty
-from panlearn.linear._design import Problem, Workers, centre
+from panlearn.linear._design import Problem, centre
 
 REMEDY = "raise max_iter or alpha, scale the features, or accept a larger tol"
 
@@ -34,8 +35,8 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
         rows = read_rows(self, X, y, sample_weight, targets="numbers")
         if self.alpha == 0 and not self.positive:
             return self._learn_unpenalised(rows)
-        with Workers.start() as workers:
-            problem = centre(rows, workers, fit_intercept=self.fit_intercept)
+        with threads() as run:
+            problem = centre(rows, run, fit_intercept=self.fit_intercept)
             shape = problem.xy.shape
             starts = [None] * shape[0]
             if start is not None and np.atleast_2d(start).shape == shape:

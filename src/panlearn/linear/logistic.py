@@ -11,9 +11,9 @@ from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
-from panlearn.core.map_reduce import one_blas_thread
 from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOrInf
 from panlearn.core.progress import Iterations, Iterative
+from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_loss import from_scores

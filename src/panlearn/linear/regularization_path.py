@@ -12,9 +12,10 @@ from sklearn.utils import check_X_y
 
 from panlearn.core.parameters import InvalidParameterError, NonNegative, Positive, allows, describe
 from panlearn.core.sources import ArrayRows
+from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS
 from panlearn.linear._coordinate_descent import ElasticNetSolver, Penalty
-from panlearn.linear._design import Problem, Workers, centre
+from panlearn.linear._design import Problem, centre
 from panlearn.linear.lasso import REMEDY, scaled_penalty
 
 
@@ -82,8 +83,8 @@ def lasso_path(
     _check("tol", tol, NonNegative[float])
     _check("max_iter", max_iter, Positive[int])
     X, y = check_X_y(X, y, accept_sparse="csc", dtype=FLOATS, y_numeric=True)
-    with Workers.start() as workers:
-        problem = centre(ArrayRows(X, y.astype(X.dtype), None), workers, fit_intercept=False)
+    with threads() as run:
+        problem = centre(ArrayRows(X, y.astype(X.dtype), None), run, fit_intercept=False)
         start = None if coef_init is None else np.asarray(coef_init, dtype=X.dtype)
         solver = ElasticNetSolver(problem, start=start)
         grid = _grid(alphas, eps, problem, positive)

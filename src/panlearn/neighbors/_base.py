@@ -7,13 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from joblib import cpu_count
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
-from panlearn.core.map_reduce import n_threads
-from panlearn.core.parameters import Bounds, Positive
+from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import FLOATS
 from panlearn.neighbors._search import Found, NeighborIndex
@@ -32,7 +30,7 @@ class NeighborsModel(Estimator):
     leaf_size: Positive[int] = 30
     p: Annotated[float, Bounds(1, closed_low=True, closed_high=True)] = 2
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev"] = "minkowski"
-    n_jobs: Positive[int] | Literal[-1] | None = None
+    n_jobs: Jobs = None
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -139,12 +137,12 @@ class NeighborsModel(Estimator):
             X = _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
         elif sparse.issparse(X):
             X = X.toarray()
-        distance, index = self._index.query(X, k, _threads(self.n_jobs))
+        distance, index = self._index.query(X, k, self.n_jobs)
         return distance.astype(self.X_.dtype, copy=False), index
 
     def _others(self, k: int) -> Found:
         """The k nearest of each training row but itself."""
-        distance, index = self._index.query(self.X_, k + 1, _threads(self.n_jobs))
+        distance, index = self._index.query(self.X_, k + 1, self.n_jobs)
         own = index == np.arange(len(index))[:, None]
         own[~own.any(axis=1), -1] = True  # among many duplicates a row may miss itself
         kept = (len(index), k)
@@ -187,7 +185,3 @@ def _canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _threads(n_jobs: int | None) -> int:
-    return n_threads() if n_jobs is None or n_jobs < 0 else min(n_jobs, cpu_count())

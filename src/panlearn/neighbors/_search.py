@@ -11,14 +11,14 @@ So near-duplicates at a large offset are told apart, and equal distances go by i
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from panlearn.core.map_reduce import one_blas_thread
+from panlearn.core.threads import n_threads, threads
 from panlearn.neighbors._kernels import candidate_distances, keep_smallest, powered_distances
 
 Found = tuple[np.ndarray, np.ndarray]
@@ -55,18 +55,22 @@ class NeighborIndex:
             self.screened = self._augmented(self.X, np.float32)
             self.radius = float(np.sqrt(self.screened[:, -1].max()))
 
-    def query(self, Q: Any, k: int, threads: int) -> Found:
-        """Distances and indices of the k nearest rows, nearest first, equal ones by index."""
+    def query(self, Q: Any, k: int, n_jobs: int | None) -> Found:
+        """Distances and indices of the k nearest rows, nearest first, equal ones by index.
+
+        For None all cores are used.
+        """
         peak = _peak(Q)
         if peak / self.unit > SAFE:  # larger than what this index was scaled for
             X = self.X * self.unit
             other = NeighborIndex(X, self.p, self.algorithm, self.leaf_size, peak)
-            return other.query(Q, k, threads)
+            return other.query(Q, k, n_jobs)
         Q = Q if self.unit == 1 else Q / self.unit
+        count = n_threads(-1 if n_jobs is None else n_jobs)
         if self.tree is not None:
-            distance, index = self._by_tree(Q, k, threads)
+            distance, index = self._by_tree(Q, k, count)
         else:
-            powered, index = self._by_blocks(Q, k, threads)
+            powered, index = self._by_blocks(Q, k, count)
             distance = self._root(powered)
         return distance * self.unit if self.unit != 1 else distance, index
 
@@ -106,9 +110,9 @@ class NeighborIndex:
             distance[tied], index[tied] = _in_order(distance[tied], index[tied], count)
         return distance, index
 
-    def _by_blocks(self, Q: Any, k: int, threads: int) -> Found:
+    def _by_blocks(self, Q: Any, k: int, count: int) -> Found:
         """Powered distances and indices; each way gets the queries that the last left open."""
-        ways: list[Callable[[Any, int], Answer]] = [self._compare_all]
+        ways: list[Callable[..., Answer]] = [self._compare_all]
         if sparse.issparse(self.X):
             ways = [self._screen_sparse, *ways] if self.p == 2 else ways
         elif self.screened is not None:
@@ -119,10 +123,10 @@ class NeighborIndex:
         step = QUERIES
         if sparse.issparse(self.X):  # one row of products a query is in memory
             step = min(QUERIES, max(1, (1 << 24) // self.n))
-        with ThreadPoolExecutor(threads) as pool, one_blas_thread():
+        with threads(count) as run:
             for way in ways:
                 parts = [left[i : i + step] for i in range(0, len(left), step)]
-                answers = pool.map(way, [Q[part] for part in parts], [k] * len(parts))
+                answers = run(partial(way, k=k), [Q[part] for part in parts])
                 open_ones = [left[:0]]
                 for part, (near, which, certain) in zip(parts, answers, strict=True):
                     powered[part], index[part] = near, which

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -14,10 +13,10 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator, fitting
-from panlearn.core.map_reduce import n_threads
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.neighbors._kernels import powered_distances
 
@@ -208,13 +207,12 @@ class KernelDensity(DensityMixin, Estimator):
         step = max(1, BLOCK // columns.shape[1])
 
         def density(part: np.ndarray) -> np.ndarray:
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                square = powered_distances(part.astype(np.float64), columns, 2.0) / h / h
-                return logsumexp(kernel.log(square) + self.log_weight_, axis=1)
+            square = powered_distances(part.astype(np.float64), columns, 2.0) / h / h
+            return logsumexp(kernel.log(square) + self.log_weight_, axis=1)
 
-        with ThreadPoolExecutor(n_threads()) as pool:
-            parts = [X[i : i + step] for i in range(0, len(X), step)]
-            logs = np.concatenate(list(pool.map(density, parts)))
+        parts = [X[i : i + step] for i in range(0, len(X), step)]
+        with threads() as run, np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            logs = np.concatenate(list(run(density, parts)))
         return (logs - kernel.log_integral(d) - d * np.log(h)).astype(self.X_.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.map_reduce import n_threads
+from panlearn.core.threads import n_threads, threads
 from panlearn.retrieval._postings import Postings
 from panlearn.retrieval._top_k import fill_bitmaps, search
 from panlearn.retrieval._variants import VARIANTS
@@ -96,11 +95,10 @@ class ScoredPostings:
             )
 
         if docs.size:
-            threads = n_threads()
-            step = max(16, -(-len(queries) // (4 * threads)))
+            step = max(16, -(-len(queries) // (4 * n_threads())))
             starts = range(0, len(queries), step)
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(part, [slice(i, min(i + step, len(queries))) for i in starts]))
+            with threads() as run:
+                list(run(part, [slice(i, min(i + step, len(queries))) for i in starts]))
         order = np.lexsort((docs, -scores), axis=-1)
         docs, scores = (np.take_along_axis(a, order, axis=-1) for a in (docs, scores))
         return docs, scores + self._absent(queries)[:, None]

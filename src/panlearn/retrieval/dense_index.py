@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -12,8 +11,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator, fitting
-from panlearn.core.map_reduce import n_threads, one_blas_thread
 from panlearn.core.memory import require_memory
+from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.retrieval._labels import (
     Hits,
@@ -227,7 +226,7 @@ def _best(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray,
             push_rows(products, first, places[rows], scores[rows])
 
     if k:
-        with one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
-            list(pool.map(part, range(0, len(queries), QUERIES)))
+        with threads() as run:
+            list(run(part, range(0, len(queries), QUERIES)))
     order = np.lexsort((places, -scores), axis=-1)
     return np.take_along_axis(places, order, axis=-1), np.take_along_axis(scores, order, axis=-1)

@@ -12,9 +12,9 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import Pipeline
 
 from panlearn.core.estimator import fitting
-from panlearn.core.map_reduce import one_blas_thread
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Batches, is_dask
+from panlearn.core.threads import one_blas_thread
 from panlearn.retrieval._labels import Hits, as_labels, check_k, next_labels
 from panlearn.retrieval.bm25 import BM25
 from panlearn.retrieval.dense_index import DenseIndex

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from panlearn.core.map_reduce import n_threads
+from panlearn.core.threads import threads
 from panlearn.text._bpe_encoding import MOST, Memory, empty_memory, encode, merge_table
 from panlearn.text._piece_counts import Texts, to_utf8
 from panlearn.text._pretokenize import PATTERNS, character_classes
@@ -78,11 +77,10 @@ class Codec:
     def encode(self, documents: list[Any], special: str) -> list[np.ndarray]:
         """The ids of each document, a string or a list of strings; many of them on threads."""
         parts = list(blocks(documents))
-        if len(parts) < 2 or n_threads() == 1:
-            done = [self._encode_block(block, special) for block in parts]
-        else:
-            with ThreadPoolExecutor(n_threads()) as pool:
-                done = list(pool.map(lambda block: self._encode_block(block, special), parts))
+        if len(parts) == 1:  # a short text is encoded sooner than threads are made ready
+            return self._encode_block(parts[0], special)
+        with threads() as run:
+            done = list(run(lambda block: self._encode_block(block, special), parts))
         return [ids for block in done for ids in block]
 
     def encode_strings(self, texts: Texts, pattern: int) -> tuple[np.ndarray, np.ndarray]:

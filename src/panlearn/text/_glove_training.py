@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from panlearn.text._word2vec_training import GROUPS, Run
+from panlearn.core.threads import OrderedMap
+from panlearn.text._word2vec_training import GROUPS
 
 FEW = 50_000  # entries that are sooner done than handed to threads
 
@@ -58,7 +59,7 @@ class Entries:
         self.target = np.log(entries.data[order]).astype(np.float32)
         self.weight = importance(entries.data[order], n_max, alpha).astype(np.float32)
 
-    def epoch(self, sides: Sides, rate: float, run: Run) -> float:
+    def epoch(self, sides: Sides, rate: float, run: OrderedMap) -> float:
         """One step an entry, in place; returns the mean of the losses that were met."""
 
         def train(block: tuple[int, int]) -> float:

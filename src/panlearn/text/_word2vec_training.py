@@ -10,31 +10,16 @@ each chunk, over the chunks any word may be held against any other, by its share
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from panlearn.core.threads import OrderedMap
 from panlearn.text._word2vec_kernels import bag_of_words, pairs, skip_gram, subsample
 
 SHARD = 1 << 15  # tokens of which the pairs are made at once; a longer document is cut there
 GROUPS = 8
-
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-
-
-@contextmanager
-def threads(n_jobs: Any) -> Iterator[Run]:
-    """A map on so many threads; its results come in order."""
-    count = effective_n_jobs(n_jobs)
-    if count == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(count) as pool:
-        yield pool.map
 
 
 @dataclass(frozen=True)
@@ -54,7 +39,7 @@ class Trainer:
     deterministic: bool
 
     def epoch(
-        self, rate: Callable[[float], float], rng: np.random.Generator, run: Run
+        self, rate: Callable[[float], float], rng: np.random.Generator, run: OrderedMap
     ) -> tuple[float, int]:
         """One pass: the sum of the losses that were met, and how many.
 
@@ -79,7 +64,7 @@ class Trainer:
             )
         else:
             words, sums = np.arange(len(self.noise), dtype=np.uint32), _sums(self.noise)
-            race = map if self.deterministic else run
+            race: OrderedMap = map if self.deterministic else run
             results = race(lambda w: self._walk(w, words, sums), work)
         losses, counts = zip(*results, strict=True)
         return sum(losses), sum(counts)
@@ -128,7 +113,7 @@ class Trainer:
         sums = [_sums(self.noise[members]) for members in words]
         return _Blocks(*made, words, sums, rate, int(seed[1]))
 
-    def _diagonals(self, blocks: _Blocks, run: Run) -> tuple[float, int]:
+    def _diagonals(self, blocks: _Blocks, run: OrderedMap) -> tuple[float, int]:
         """All pairs of a shard, the blocks of a diagonal side by side."""
 
         def train(block: tuple[int, int]) -> float:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from panlearn.core.map_reduce import n_threads
 from panlearn.core.memory import require_memory
+from panlearn.core.threads import n_threads, threads
 from panlearn.text import _bit_parallel as bits
 from panlearn.text import _weighted_edits as weighted
 from panlearn.text._bit_parallel import Strings
@@ -375,18 +374,17 @@ def _on_threads(
     limit: float,
     out: np.ndarray,
 ) -> None:
-    n_texts, threads = len(texts.offsets) - 1, n_threads()
-    if threads == 1 or (texts.offsets[-1] - texts.offsets[0]) * n_letters < _SMALL:
+    n_texts, count = len(texts.offsets) - 1, n_threads()
+    if count == 1 or (texts.offsets[-1] - texts.offsets[0]) * n_letters < _SMALL:
         for task in tasks:
             run(texts, 0, n_texts, *task, limit, out)
         return
     # more parts than threads, since of half a matrix the last rows are the longest
-    step = max(1, -(-n_texts // (8 * threads))) if len(tasks) < 4 * threads else n_texts
-    with ThreadPoolExecutor(threads) as pool:
-        under_way = [
-            pool.submit(run, texts, start, min(start + step, n_texts), *task, limit, out)
-            for task in tasks
-            for start in range(0, n_texts, step)
-        ]
-        for future in under_way:
-            future.result()
+    step = max(1, -(-n_texts // (8 * count))) if len(tasks) < 4 * count else n_texts
+    parts = [
+        (start, min(start + step, n_texts), *task)
+        for task in tasks
+        for start in range(0, n_texts, step)
+    ]
+    with threads() as ordered:
+        list(ordered(lambda part: run(texts, *part, limit, out), parts))

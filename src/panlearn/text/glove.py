@@ -11,10 +11,10 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Count, Fraction, Jobs, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import threads
 from panlearn.text._cooccurrence import CooccurrenceCounts
 from panlearn.text._documents import Tokenizer, WordTokenizer
 from panlearn.text._glove_training import Entries, Sides
-from panlearn.text._word2vec_training import threads
 from panlearn.text._word_vectors import WordVectors
 
 

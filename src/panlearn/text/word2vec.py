@@ -11,8 +11,9 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Count, Jobs, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import threads
 from panlearn.text._documents import Tokenizer, WordTokenizer, collect, read_documents
-from panlearn.text._word2vec_training import Trainer, threads
+from panlearn.text._word2vec_training import Trainer
 from panlearn.text._word_vectors import Corpus, WordVectors
 
 Few = Annotated[int, Bounds(0, 1000, closed_low=True, closed_high=True)]

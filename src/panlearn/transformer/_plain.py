@@ -17,7 +17,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from panlearn.core.map_reduce import n_threads
+from panlearn.core.threads import n_threads
 from panlearn.transformer._decoder import Decoder
 
 _ROWS = 16  # of more, the products of BLAS are quicker

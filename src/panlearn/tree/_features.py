@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from panlearn.core.threads import threads
 from panlearn.tree._grow import Features
-from panlearn.tree._sampling import ordered_map
 from panlearn.tree._split import MISSING
 
 
@@ -30,9 +30,10 @@ def bin_features(X: np.ndarray, weight: np.ndarray, n_jobs: Any = None) -> Featu
     # a row lies in one cache line, of which a node looks at several features
     bins = np.full((n, d), MISSING, dtype=np.uint8)
     thresholds = np.full((d, MISSING), np.inf)
-    for j, (cuts, places) in enumerate(ordered_map(n_jobs, lambda x: _bins(x, weight), list(X.T))):
-        thresholds[j, : len(cuts)] = cuts
-        bins[:, j] = places
+    with threads(n_jobs) as run:
+        for j, (cuts, places) in enumerate(run(lambda x: _bins(x, weight), list(X.T))):
+            thresholds[j, : len(cuts)] = cuts
+            bins[:, j] = places
     return Features(bins.T, np.empty((d, 0), np.int32), thresholds, MISSING - 1)
 
 

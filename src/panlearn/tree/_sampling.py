@@ -1,32 +1,17 @@
-"""Samples of rows, and work on many of them, whose results do not depend on the threads."""
+"""Samples of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from numbers import Integral
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from panlearn.core.parameters import Bounds
 
-T = TypeVar("T")
-R = TypeVar("R")
-
 Part = Annotated[float, Bounds(0, 1, closed_high=True)]
 """Above zero, at most one."""
-
-
-def ordered_map(n_jobs: Any, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Results in the order of the items, whatever the number of threads."""
-    workers = effective_n_jobs(n_jobs)
-    if workers == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(function, items)
 
 
 def sample_size(max_samples: Any, weight: np.ndarray) -> int:

@@ -15,10 +15,11 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import threads
 from panlearn.core.validation import reject_hidden
 from panlearn.tree._base import MemberCount, ProbabilisticClassifier, feature_count
 from panlearn.tree._members import checked_base, seeded_copy
-from panlearn.tree._sampling import Part, ordered_map, row_sampler, sample_size
+from panlearn.tree._sampling import Part, row_sampler, sample_size
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 
@@ -156,7 +157,8 @@ class BaggingClassifier(ProbabilisticClassifier):
             return member, rows, features
 
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
-        fitted = list(ordered_map(self.n_jobs, learn, seeds.tolist()))
+        with threads(self.n_jobs) as run:
+            fitted = list(run(learn, seeds.tolist()))
         self.estimators_ = [member for member, _, _ in fitted]
         self.estimators_samples_ = [kept[rows] for _, rows, _ in fitted]
         self.estimators_features_ = [features for _, _, features in fitted]
@@ -229,12 +231,12 @@ class BaggingClassifier(ProbabilisticClassifier):
         self._require_fitted()
         X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
         numbers = range(len(self.estimators_))
-        parts = ordered_map(self.n_jobs, lambda i: self._member_probabilities(i, X), numbers)
         total = np.zeros((len(X), len(self.classes_)))
         dtype: Any = np.float64
-        for part in parts:
-            total += part
-            dtype = part.dtype
+        with threads(self.n_jobs) as run:
+            for part in run(lambda i: self._member_probabilities(i, X), numbers):
+                total += part
+                dtype = part.dtype
         return (total / len(self.estimators_)).astype(dtype)
 
     def __sklearn_tags__(self) -> Any:

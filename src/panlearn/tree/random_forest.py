@@ -14,6 +14,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Jobs, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import threads
 from panlearn.tree._base import (
     AtLeastTwo,
     MaxFeatures,
@@ -29,7 +30,7 @@ from panlearn.tree._base import (
     read_training,
 )
 from panlearn.tree._features import bin_features
-from panlearn.tree._sampling import Part, ordered_map, row_sampler, sample_size
+from panlearn.tree._sampling import Part, row_sampler, sample_size
 from panlearn.tree._structure import Tree
 from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -61,8 +62,9 @@ class Forest(RowsPredictor):
         X = self._rows(X)
         trees = [model.tree_ for model in self.estimators_]
         total = np.zeros((len(X), trees[0].value.shape[1]))
-        for values in ordered_map(self.n_jobs, lambda tree: tree.predict(X), trees):
-            total += values
+        with threads(self.n_jobs) as run:
+            for values in run(lambda tree: tree.predict(X), trees):
+                total += values
         return (total / len(trees)).astype(trees[0].value.dtype)
 
     def _grow(self, X: np.ndarray, problem: Problem, weight: np.ndarray) -> np.ndarray:
@@ -87,12 +89,13 @@ class Forest(RowsPredictor):
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
         self.estimators_: list[Any] = []
         total, times = np.zeros((n, problem.n_codes)), np.zeros(n)
-        for tree, outside, values in ordered_map(self.n_jobs, grow, seeds.tolist()):
-            model = self._tree()
-            model.tree_, model.n_features_in_ = tree, d
-            self.estimators_.append(model)
-            total[outside] += values
-            times[outside] += 1
+        with threads(self.n_jobs) as run:
+            for tree, outside, values in run(grow, seeds.tolist()):
+                model = self._tree()
+                model.tree_, model.n_features_in_ = tree, d
+                self.estimators_.append(model)
+                total[outside] += values
+                times[outside] += 1
         importances = np.mean([m.feature_importances_ for m in self.estimators_], axis=0)
         self.feature_importances_ = importances / (importances.sum() or 1.0)
         with np.errstate(invalid="ignore"):

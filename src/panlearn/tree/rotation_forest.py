@@ -11,6 +11,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Bounds, Jobs, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import threads
 from panlearn.tree._base import (
     MemberCount,
     ProbabilisticClassifier,
@@ -19,7 +20,6 @@ from panlearn.tree._base import (
     read_training,
 )
 from panlearn.tree._features import presort
-from panlearn.tree._sampling import ordered_map
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 
@@ -138,7 +138,8 @@ class RotationForestClassifier(ProbabilisticClassifier):
             return rotation, member
 
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
-        grown = list(ordered_map(self.n_jobs, grow, seeds.tolist()))
+        with threads(self.n_jobs) as run:
+            grown = list(run(grow, seeds.tolist()))
         self.rotations_ = np.array([rotation for rotation, _ in grown])
         self.estimators_ = [member for _, member in grown]
         return self
@@ -179,8 +180,9 @@ class RotationForestClassifier(ProbabilisticClassifier):
             return self.estimators_[index].tree_.predict(rotate(X, self.rotations_[index]))
 
         total = np.zeros((len(X), len(self.classes_)))
-        for part in ordered_map(self.n_jobs, probabilities, range(len(self.estimators_))):
-            total += part
+        with threads(self.n_jobs) as run:
+            for part in run(probabilities, range(len(self.estimators_))):
+                total += part
         return (total / len(self.estimators_)).astype(dtype)
 
     def __sklearn_tags__(self) -> Any:

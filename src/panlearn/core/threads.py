@@ -1,0 +1,136 @@
+"""Threads: one ordered map for all families, the same bits for any number of threads."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, Protocol, TypeVar
+
+from joblib import cpu_count, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class OrderedMap(Protocol):
+    """What `threads` gives."""
+
+    def __call__(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
+        """Map as `map` does: nothing happens until the results are asked for."""
+
+
+def n_threads(n_jobs: int | None = -1) -> int:
+    """Count the threads that `n_jobs` asks for.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=-1
+        -1 for the cores of this process, or fewer if OMP_NUM_THREADS says so; None for one, or
+        what `joblib.parallel_config` says.
+
+    Returns
+    -------
+    int
+    """
+    if n_jobs != -1:
+        return effective_n_jobs(n_jobs)
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(_cores(), int(limit) if limit.isdigit() else _cores()))
+
+
+@functools.cache
+def _cores() -> int:
+    """Ask once: the answer is read from files of the system, which takes a millisecond."""
+    return cpu_count()
+
+
+@contextlib.contextmanager
+def threads(n_jobs: int | None = -1) -> Iterator[OrderedMap]:
+    """A map on so many threads, for as long as the context lasts; BLAS has one thread inside.
+
+    Its results come in the order of the items. With one thread, or of one item, it maps in the
+    thread that calls it. All items of a list are handed out at once; those of an iterator are
+    fetched as threads get free, so that a stream needs bounded memory. NumPy's error state is that
+    of the caller in every thread.
+
+    The first error in the order of the items comes out where its result is asked for; an exception
+    that leaves the context, KeyboardInterrupt too, ends it when the calls under way are done, and
+    no other call begins.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=-1
+        How many threads, see `n_threads`.
+
+    Yields
+    ------
+    OrderedMap
+        Called as `map` is, and as lazy.
+    """
+    count = n_threads(n_jobs)
+    with one_blas_thread(), ThreadPoolExecutor(count) as pool:
+        try:
+            yield functools.partial(_ordered, pool, count)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ordered(
+    pool: ThreadPoolExecutor, count: int, function: Callable[[T], R], items: Iterable[T]
+) -> Iterator[R]:
+    ahead = len(items) if isinstance(items, Sized) else count
+    if count == 1 or ahead < 2:
+        yield from map(function, items)
+        return
+    under_way: deque[Future[R]] = deque()
+    for item in items:
+        under_way.append(pool.submit(copy_context().run, function, item))
+        if len(under_way) > ahead:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
+_blas_lock = threading.Lock()
+_blas_holds: list[list[int]] = []
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread; of several fits at once the first sets it, the last lifts it.
+
+    The setting belongs to the process: if each fit restored what it found, one that started in
+    the middle of another would restore 1 for good.
+    """
+    with _blas_lock:
+        _blas_holds.append([library.get_num_threads() for library in _blas()])
+        if len(_blas_holds) == 1:
+            _set_blas_threads([1] * len(_blas()))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            before = _blas_holds[0]
+            _blas_holds.pop()
+            if not _blas_holds:
+                _set_blas_threads(before)
+
+
+def _set_blas_threads(counts: list[int]) -> None:
+    for library, count in zip(_blas(), counts, strict=True):
+        # By itself threadpoolctl obeys only the first thread that ever set a number, and a fit in
+        # another would neither hold nor lift; here the lock and the count of the holds keep order.
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
+@functools.cache
+def _blas() -> list[Any]:
+    """Find the BLAS libraries of this process once: the search takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers

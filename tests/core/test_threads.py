@@ -1,0 +1,154 @@
+"""threads: an ordered map on any number of threads, which ends at an error or an interrupt."""
+
+import signal
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from panlearn.core.threads import n_threads, one_blas_thread, threads
+
+
+def blas_threads():
+    return {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(n_jobs):
+    def late(i):
+        time.sleep(0.001 * (3 - i % 4))
+        return i
+
+    with threads(n_jobs) as run:
+        assert list(run(late, range(12))) == list(range(12))
+        assert list(run(late, iter(range(12)))) == list(range(12))
+        assert list(run(late, [])) == []
+
+
+def test_items_are_shared_by_the_threads():
+    meeting = threading.Barrier(3, timeout=5)
+    with threads(3) as run:
+        assert sorted(run(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("n_jobs", "n_items"), [(1, 3), (None, 3), (2, 1)])
+def test_one_thread_or_one_item_needs_no_other_thread(n_jobs, n_items):
+    with threads(n_jobs) as run:
+        found = set(run(lambda _: threading.current_thread(), range(n_items)))
+    assert found == {threading.current_thread()}
+
+
+def test_nothing_is_done_before_it_is_asked_for():
+    with threads(2) as run:
+        run(lambda _: pytest.fail("called"), range(3))
+
+
+def test_an_iterator_is_read_as_threads_get_free():
+    def source():
+        for i in range(50):
+            read.append(i)
+            yield i
+
+    read, most = [], 0
+    with threads(2) as run:
+        for done, _ in enumerate(run(lambda i: i, source())):
+            most = max(most, len(read) - done)
+    assert len(read) == 50
+    assert most <= 3
+
+
+def test_the_first_error_comes_out_and_what_has_not_begun_does_not_begin():
+    begun, before = [], set(threading.enumerate())
+
+    def fail(i):
+        begun.append(i)
+        if i in (1, 3):
+            raise ZeroDivisionError(f"item {i}")
+        time.sleep(0.01)
+
+    with pytest.raises(ZeroDivisionError, match="item 1"), threads(2) as run:
+        list(run(fail, range(200)))
+    assert len(begun) < 20
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("where", ["while it waits", "between results"])
+def test_an_interrupt_ends_it(where):
+    begun, before = [], set(threading.enumerate())
+
+    def interrupt(i):
+        begun.append(i)
+        time.sleep(0.02)
+        if i == 1 and where == "while it waits":
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    def work():
+        with threads(2) as run:
+            for _ in run(interrupt, range(200)):
+                if where == "between results":
+                    raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert len(begun) < 20
+    assert set(threading.enumerate()) <= before
+
+
+def test_blas_has_one_thread_inside_and_gets_its_threads_back():
+    before = blas_threads()
+    with threads(2) as run:
+        assert list(run(lambda _: blas_threads(), range(2))) == [{1}, {1}]
+    assert blas_threads() == before
+
+
+def test_blas_gets_its_threads_back_even_from_two_holds_at_once():
+    before, first_ends, second_begins = blas_threads(), threading.Event(), threading.Event()
+
+    def second():
+        with one_blas_thread():
+            second_begins.set()
+            first_ends.wait(5)
+
+    with one_blas_thread():
+        other = threading.Thread(target=second)
+        other.start()
+        second_begins.wait(5)
+    assert blas_threads() == {1}
+    first_ends.set()
+    other.join()
+    assert blas_threads() == before
+
+
+def test_the_error_state_of_the_caller_holds_in_the_threads():
+    def divide(x):
+        return np.float64(1) / np.float64(x)
+
+    with threads(2) as run:
+        with np.errstate(divide="ignore"):
+            assert list(run(divide, [0, 0])) == [np.inf, np.inf]
+        with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+            list(run(divide, [0, 0]))
+
+
+@pytest.mark.parametrize("setting", ["0", "1"])
+def test_the_environment_limits_the_threads_of_the_machine(monkeypatch, use_threads, setting):
+    use_threads(4)
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
+    assert n_threads() == 1
+    assert n_threads(3) == 3
+
+
+@pytest.mark.parametrize("setting", ["", "many", "9"])
+def test_else_there_are_as_many_as_cores(monkeypatch, use_threads, setting):
+    use_threads(4)
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
+    assert n_threads() == n_threads(-1) == 4
+
+
+def test_none_is_one_or_what_joblib_is_told():
+    assert n_threads(None) == 1
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        assert n_threads(None) == 3
