@@ -72,6 +72,10 @@ def _tiles(n: int) -> Iterator[Tile]:
 
 def _for_each(call: Callable[[Tile], Any], n: int) -> list[Any]:
     """Results in the order of the tiles, so that their sum does not hang on the threads."""
+    tiles = list(_tiles(n))
     # an overflow is refused by name, and needs no warning
-    with threads() as run, np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        return list(run(call, list(_tiles(n))))
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if len(tiles) == 1:  # done sooner than threads are made ready
+            return [call(tiles[0])]
+        with threads() as run:
+            return list(run(call, tiles))
