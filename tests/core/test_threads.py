@@ -75,8 +75,16 @@ def test_the_first_error_comes_out_and_what_has_not_begun_does_not_begin():
     assert set(threading.enumerate()) <= before
 
 
+@pytest.fixture
+def interruptible():
+    """As at a terminal: a process in the background may have been told to ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("where", ["while it waits", "between results"])
-def test_an_interrupt_ends_it(where):
+def test_an_interrupt_ends_it(interruptible, where):
     begun, before = [], set(threading.enumerate())
 
     def interrupt(i):
