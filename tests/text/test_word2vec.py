@@ -12,9 +12,9 @@ from panlearn.text import Word2Vec
 from panlearn.text import _word2vec_training as training
 from panlearn.text._word2vec_kernels import (
     SHARE,
-    _classify,
     _contrast,
     bag_of_words,
+    classify,
     draw_negatives,
     pairs,
     skip_gram,
@@ -70,7 +70,7 @@ def test_a_negative_word_that_is_the_word_itself_is_left_out(layer):
 def test_a_softmax_step_is_the_gradient(layer):
     h, Z = layer
     error, moved = np.zeros(4), Z.copy()
-    loss = _classify(h, error, moved, 2, np.empty(6), 1.0)
+    loss = classify(h, error, moved, 2, np.empty(6), 1.0)
     assert loss == pytest.approx(softmax_loss(h, Z, 2), rel=1e-14)
     np.testing.assert_allclose(-error, slope(lambda h: softmax_loss(h, Z, 2), h), atol=1e-8)
     np.testing.assert_allclose(Z - moved, slope(lambda Z: softmax_loss(h, Z, 2), Z), atol=1e-8)
@@ -80,7 +80,7 @@ def test_losses_of_scores_beyond_the_range_of_exp_are_finite():
     h, Z = np.array([1e3]), np.array([[-1.0], [1.0]])
     loss = _contrast(h, np.zeros(1), Z.copy(), 0, np.array([1], np.uint32), np.empty(2), 1.0)
     assert loss == 2000
-    assert _classify(h, np.zeros(1), Z.copy(), 0, np.empty(2), 1.0) == 2000
+    assert classify(h, np.zeros(1), Z.copy(), 0, np.empty(2), 1.0) == 2000
 
 
 @pytest.mark.parametrize("negative", [0, 3])

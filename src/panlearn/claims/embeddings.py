@@ -12,7 +12,7 @@ from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, tru
 from panlearn.optimize import newton
 from panlearn.text import FastTextClassifier, GloVe, Word2Vec, cooccurrence
 from panlearn.text._glove_training import importance
-from panlearn.text._word2vec_kernels import _classify, _contrast, skip_gram
+from panlearn.text._word2vec_kernels import _contrast, classify, skip_gram
 
 
 @claim("A178")
@@ -24,10 +24,10 @@ def softmax_skip_gram_is_a_distribution_over_the_predicted_word() -> Iterator[Ev
     """
     rng = np.random.default_rng(178)
     h, Z = rng.normal(size=5), rng.normal(size=(7, 5))
-    losses = [_classify(h, np.zeros(5), Z.copy(), w, np.empty(7), 0.0) for w in range(7)]
+    losses = [classify(h, np.zeros(5), Z.copy(), w, np.empty(7), 0.0) for w in range(7)]
     yield equal("Σ_w exp(-loss of w) and one", np.exp(-np.array(losses)).sum(), 1.0, 1e-12)
     error, moved = np.zeros(5), Z.copy()
-    _classify(h, error, moved, 3, np.empty(7), 1.0)
+    classify(h, error, moved, 3, np.empty(7), 1.0)
     surprise = np.eye(7)[3] - softmax(Z @ h)
     yield equal(
         "the step of z and (observed - expected) h", moved - Z, np.outer(surprise, h), 1e-12

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
-FAST = {"reassoc", "contract", "nsz"}
+from panlearn.text._word2vec_kernels import FAST, classify
 
 
 @njit(cache=True, nogil=True)
@@ -112,28 +110,12 @@ def _step(
         z = inputs[features[i]]
         for f in range(d):
             hidden[f] += share * z[f]
-    top = -np.inf
-    for c in range(len(outputs)):
-        w, score = outputs[c], inputs.dtype.type(0)
-        for f in range(d):
-            score += hidden[f] * w[f]
-        scores[c] = score
-        top = max(top, score)
-    loss, total = top - scores[label], 0.0
-    for c in range(len(outputs)):
-        scores[c] = math.exp(scores[c] - top)
-        total += scores[c]
-    for c in range(len(outputs)):
-        w, step = outputs[c], inputs.dtype.type(rate * ((c == label) - scores[c] / total))
-        for f in range(d):
-            old = w[f]
-            error[f] += step * old
-            w[f] = old + step * hidden[f]
+    loss = classify(hidden, error, outputs, label, scores, rate)
     for i in range(len(features)):
         z = inputs[features[i]]
         for f in range(d):
             z[f] += share * error[f]
-    return loss + math.log(total)
+    return loss
 
 
 @njit(cache=True, nogil=True)

@@ -128,7 +128,7 @@ def _contrast(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _classify(
+def classify(
     h: np.ndarray,
     error: np.ndarray,
     outputs: np.ndarray,
@@ -184,7 +184,7 @@ def skip_gram(
                 draw_negatives(noise_words, noise, negatives, state)
             total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
         else:
-            total += _classify(x, error, outputs, middle[i], scores, rate)
+            total += classify(x, error, outputs, middle[i], scores, rate)
         for f in range(len(x)):
             x[f] += error[f]
     return total
@@ -227,7 +227,7 @@ def bag_of_words(
                     draw_negatives(noise_words, noise, negatives, state)
                 total += _contrast(h, error, outputs, words[t], negatives, scores, rate)
             else:
-                total += _classify(h, error, outputs, words[t], scores, rate)
+                total += classify(h, error, outputs, words[t], scores, rate)
             n += 1
             # the gradient of the mean would share the error out; the whole of it to each word, as
             # word2vec and gensim do, makes up for the smaller gradient of a mean
