@@ -10,19 +10,19 @@ import numpy as np
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
-from panlearn.core.sequences import read_sequences
-from panlearn.core.sources import Rows, Sequences
+from panlearn.core.sources import Rows
 from panlearn.latent._covariances import KINDS
 from panlearn.latent._starts import Starts
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._gaussian import GaussianEmission
 from panlearn.sequence._gaussian_starts import sample_steps, spread, state_means
 from panlearn.sequence._hidden_chain import Chain
-from panlearn.sequence._hmm import HiddenMarkovModel, Prior, States, numbers
+from panlearn.sequence._hmm import Prior, States, numbers
+from panlearn.sequence._vector_hmm import VectorHMM
 
 
 @dataclass(eq=False, repr=False)
-class GaussianHMM(HiddenMarkovModel):
+class GaussianHMM(VectorHMM):
     r"""A hidden chain of states, each of which emits vectors from a Gaussian.
 
     .. math::
@@ -134,8 +134,6 @@ class GaussianHMM(HiddenMarkovModel):
     n_init: Starts = 1
     random_state: RandomState = None
 
-    _kind = "vectors"
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the model from sequences.
@@ -155,20 +153,7 @@ class GaussianHMM(HiddenMarkovModel):
         GaussianHMM
             The model itself.
         """
-        rows = read_sequences(
-            self,
-            X,
-            y,
-            sample_weight,
-            kind="vectors",
-            repeatable=True,
-            allow_nan=True,
-            n_states=self.n_components,
-        )
-        self._learn(rows, self._starts(rows))
-        if not all(np.isfinite(v).all() for v in (self.means_, self.covars_)):
-            raise ValueError(f"the covariances are beyond {rows.dtype}; rescale the columns of X")
-        return self
+        return self._learn_vectors(X, y, sample_weight)
 
     def _starts(self, rows: Rows) -> list[Emission]:
         """Emissions to start from: means of k-means, or of known states; the spread of all rows."""
@@ -198,26 +183,3 @@ class GaussianHMM(HiddenMarkovModel):
     def _emission(self) -> GaussianEmission:
         means, covars = self.means_.astype(float), self.covars_.astype(float)
         return GaussianEmission(KINDS[self.covariance_type], means, covars, self.min_covar)
-
-    def _values(self, X: Any) -> tuple[Sequences, bool]:
-        return self._read(X)
-
-    def sample(
-        self, n_steps: int = 1, random_state: RandomState = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw one sequence.
-
-        Parameters
-        ----------
-        n_steps : int, default=1
-            How many steps.
-        random_state : int, Generator, RandomState or None, default=None
-            Seeds the draws.
-
-        Returns
-        -------
-        X : ndarray of shape (n_steps, n_features)
-        states : ndarray of shape (n_steps,)
-        """
-        X, states = self._draw(n_steps, random_state)
-        return X.astype(self.means_.dtype, copy=False), states
