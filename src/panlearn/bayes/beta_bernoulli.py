@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
 from panlearn.bayes.bernoulli_nb import binary
+from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Positive, RandomState
@@ -43,7 +44,7 @@ class CoinCounts(Sums):
 
 
 @dataclass(eq=False, repr=False)
-class BetaBernoulli(DensityMixin, Estimator):
+class BetaBernoulli(Density, DensityMixin, Estimator):
     r"""Coins, one a feature, whose chances of heads have beta priors.
 
     .. math::
@@ -187,24 +188,6 @@ class BetaBernoulli(DensityMixin, Estimator):
         heads, tails = np.log(self.predictive_), np.log1p(-self.predictive_)
         scores = safe_sparse_dot(binary(X, self.binarize), heads - tails) + tails.sum()
         return scores.astype(X.dtype, copy=False)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log probability of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Tosses.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
         """Toss each coin again: draws from the posterior predictive distribution of a row.

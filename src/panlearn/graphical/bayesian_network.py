@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.density import Density
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
@@ -26,7 +27,7 @@ from panlearn.graphical._structure import chow_liu, topological_order
 
 
 @dataclass(eq=False, repr=False)
-class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
+class BayesianNetwork(Density, DensityMixin, Iterative, Answers, Estimator):
     r"""A law of discrete variables as a product of conditional tables along a graph.
 
     .. math::
@@ -283,24 +284,6 @@ class BayesianNetwork(DensityMixin, Iterative, Answers, Estimator):
                 *tree._compiled, codes[partial], np.empty((0, 0))
             )
         return logs.astype(np.float32) if X.dtype == np.float32 else logs
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Give the mean log probability of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN and None are missing.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def predict(self, X: Any) -> np.ndarray:
         """Fill each missing entry with its most probable state given the rest of the row.

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, RandomState
@@ -21,7 +22,7 @@ from panlearn.core.validation import FLOATS, read_rows
 
 
 @dataclass(eq=False, repr=False)
-class HistogramDensity(DensityMixin, Estimator):
+class HistogramDensity(Density, DensityMixin, Estimator):
     r"""A density that is constant on each cell of a grid.
 
     .. math::
@@ -137,24 +138,6 @@ class HistogramDensity(DensityMixin, Estimator):
         for edges, cell in zip(self.bin_edges_, cells, strict=True):
             logs -= np.log(np.diff(edges))[cell]
         return logs.astype(X.dtype, copy=False)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean of the logarithm of the density over the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-            The rows.
-        y : None
-            Not used.
-        sample_weight : array-like of shape (n_queries,), default=None
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
         """Draw rows from the density.

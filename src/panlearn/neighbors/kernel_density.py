@@ -12,6 +12,7 @@ from scipy.special import gammaln, logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
@@ -93,7 +94,7 @@ KERNELS = {
 
 
 @dataclass(eq=False, repr=False)
-class KernelDensity(DensityMixin, Estimator):
+class KernelDensity(Density, DensityMixin, Estimator):
     r"""A density that is the mean of bumps of one width, one on each training row.
 
     .. math::
@@ -214,24 +215,6 @@ class KernelDensity(DensityMixin, Estimator):
         with threads() as run, np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             logs = np.concatenate(list(run(density, parts)))
         return (logs - kernel.log_integral(d) - d * np.log(h)).astype(self.X_.dtype, copy=False)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean of the logarithm of the density over the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-            The rows.
-        y : None
-            Not used.
-        sample_weight : array-like of shape (n_queries,), default=None
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
         """Draw rows from the density.
