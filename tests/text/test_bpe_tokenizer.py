@@ -160,6 +160,24 @@ def test_no_merge_spells_a_special_token():
     model = BPETokenizer(vocab_size=300, special_tokens=("the",)).fit(["the the the"])
     assert "the" not in model.vocab_
     assert model.decode(model.encode("the the")) == "the the"
+    text = "a a\n\nthe \n\n a"
+    for special in (" ", "\n", " a"):  # bytes, or a token, that are special only where it is asked
+        model = BPETokenizer(vocab_size=300, special_tokens=(special,)).fit([text] * 3)
+        assert model.decode(model.encode(text)) == text
+    named = BPETokenizer(vocab_size=300, special_tokens=("Ġthe",)).fit([text] * 3)
+    assert "Ġthe" not in named.vocab_  # that is " the", and a file would hold one of the two
+
+
+def test_a_special_token_has_a_name_of_its_own():
+    with pytest.raises(ValueError, match="'é' is the name of an ordinary token"):
+        BPETokenizer(special_tokens=("é",)).fit(["a"])
+    model = BPETokenizer(vocab_size=300).fit(["the the the cat"] * 2)
+    model.set_params(special_tokens=("the",))
+    with pytest.raises(ValueError, match="'the' is the name of an ordinary token"):
+        model.partial_fit(["the"])
+    assert model.special_tokens_ == {}
+    model.set_params(vocab_size=320, special_tokens=(" cat",)).partial_fit(["the catalogue"] * 9)
+    assert model.decode(model.encode("the cat catalogue")) == "the cat catalogue"
 
 
 def test_a_stream_of_ids_is_decoded_in_whole_characters(tokenizer):
@@ -167,7 +185,9 @@ def test_a_stream_of_ids_is_decoded_in_whole_characters(tokenizer):
     parts = list(tokenizer.decode_stream(ids[:5]))
     assert parts == ["é", "世"]
     assert list(tokenizer.decode_stream(ids[:1])) == ["\N{REPLACEMENT CHARACTER}"]
-    assert list(tokenizer.decode_stream(ids, errors="surrogatepass")) == ["é", "世", "\ud800", "a"]
+    assert list(tokenizer.decode_stream(ids)) == ["é", "世", "\ud800", "a"]
+    # a byte that is no text does not take the surrogate beside it along
+    assert tokenizer.decode([ids[0], *ids[5:]]) == "\N{REPLACEMENT CHARACTER}\ud800a"
     assert tokenizer.decode(ids[:1], errors="ignore") == ""
     with pytest.raises(UnicodeDecodeError):
         tokenizer.decode(ids[:1], errors="strict")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -36,6 +37,12 @@ def spell(token: bytes) -> str:
 def unspell(token: str) -> bytes:
     """Read GPT-2's printable characters; a KeyError if there are others."""
     return bytes([_BYTES[character] for character in token])
+
+
+def spellings_of(token: str) -> list[bytes]:
+    """The bytes of a special token, and those of an ordinary one that had its name."""
+    named = all(character in _BYTES for character in token)
+    return [to_utf8(token), *([unspell(token)] if named else [])]
 
 
 class Codec:
@@ -170,7 +177,18 @@ def blocks(documents: list[Any]) -> Iterator[list[Any]]:
 
 def decode_bytes(content: bytes, errors: str) -> str:
     """Decode UTF-8 with the surrogates that `to_utf8` lets through; else as `errors` says."""
-    try:
-        return content.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return content.decode("utf-8", errors)
+    return content.decode("utf-8", lenient(errors))
+
+
+def lenient(errors: str) -> str:
+    """Name the way to treat errors that lets surrogates through and does the rest as `errors`."""
+    name, otherwise = f"panlearn-surrogates-{errors}", codecs.lookup_error(errors)
+
+    def handle(error: Any) -> Any:
+        try:
+            return codecs.lookup_error("surrogatepass")(error)
+        except UnicodeError:
+            return otherwise(error)
+
+    codecs.register_error(name, handle)
+    return name

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from panlearn.text._base import TextModel
-from panlearn.text._bpe_codec import Codec, decode_bytes, spell
+from panlearn.text._bpe_codec import Codec, decode_bytes, lenient, spell
 from panlearn.text._documents import as_list
 from panlearn.text._piece_counts import to_utf8
 
@@ -165,7 +165,7 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         str
             What an id adds to the text; a character that several make comes with the last.
         """
-        decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        decoder = codecs.getincrementaldecoder("utf-8")(lenient(errors))
         for content in self._decode(ids, skip_special_tokens):
             if text := decoder.decode(content):
                 yield text

@@ -200,40 +200,60 @@ def left_to_right(
     """Estimate log p(w_1 … w_n | Φ, α) of each document, word after word, by particles.
 
     For each word the topics of those before it are drawn anew; then p(w_n | w_<n) is the mean over
-    the particles of Σ_k φ_kw (α_k + n_k) / (Σα + n - 1). Every document begins with the same seed,
-    so that its estimate does not depend on the others.
+    the particles of Σ_k φ_kw (α_k + n_k) / (Σα + n - 1), and the particles are drawn by their terms
+    of it: without that they would not follow p(z | w_1 … w_n), and more of them would not help.
+    Every document begins with the same seed, so that its estimate does not depend on the others.
     """
     n_topics, everything = len(alpha), alpha.sum()
     longest = 0
     for d in range(len(offsets) - 1):
         longest = max(longest, offsets[d + 1] - offsets[d])
-    topics, count = np.empty(longest, dtype=np.int64), np.empty(n_topics)
-    law, probability = np.empty(n_topics), np.empty(longest)
+    topics, count = np.empty((n_particles, longest), np.int32), np.empty((n_particles, n_topics))
+    chosen_topics, chosen_count = np.empty_like(topics), np.empty_like(count)
+    law, weight = np.empty(n_topics), np.empty(n_particles)
     for d in range(len(offsets) - 1):
-        state = seed
-        start, n = offsets[d], offsets[d + 1] - offsets[d]
-        probability[:n] = 0.0
-        for _ in range(n_particles):
-            count[:] = alpha
-            for i in range(n):
-                for j in range(i + 1):
-                    if j < i:
-                        count[topics[j]] -= 1.0
-                    norm = 0.0
-                    for k in range(n_topics):
-                        norm += words[ids[start + j], k] * count[k]
-                        law[k] = norm
-                    if j == i:
-                        probability[i] += norm / (everything + i)
-                    state, coin = next_uniform(state)
-                    k = 0
-                    while k < n_topics - 1 and law[k] <= coin * norm:
-                        k += 1
-                    topics[j] = k
-                    count[k] += 1.0
-        log_probability[d] = 0.0
+        state, start, n, value = seed, offsets[d], offsets[d + 1] - offsets[d], 0.0
+        count[:] = alpha
         for i in range(n):
-            log_probability[d] += math.log(probability[i] / n_particles)
+            w, total = words[ids[start + i]], 0.0
+            for p in range(n_particles):
+                for j in range(i):
+                    count[p, topics[p, j]] -= 1.0
+                    topics[p, j], state = _draw(words[ids[start + j]], count[p], law, state)
+                    count[p, topics[p, j]] += 1.0
+                weight[p] = 0.0
+                for k in range(n_topics):
+                    weight[p] += w[k] * count[p, k]
+                total += weight[p]
+            value += math.log(total / n_particles / (everything + i))
+            state, coin = next_uniform(state)
+            source, reached = 0, weight[0]
+            for p in range(n_particles):  # one coin for all: particle p is at (p + coin) / P
+                while source < n_particles - 1 and reached < (p + coin) / n_particles * total:
+                    source += 1
+                    reached += weight[source]
+                chosen_topics[p, :i], chosen_count[p] = topics[source, :i], count[source]
+            topics, chosen_topics, count, chosen_count = chosen_topics, topics, chosen_count, count
+            for p in range(n_particles):
+                topics[p, i], state = _draw(w, count[p], law, state)
+                count[p, topics[p, i]] += 1.0
+        log_probability[d] = value
+
+
+@njit(cache=True, nogil=True)
+def _draw(
+    word: np.ndarray, count: np.ndarray, law: np.ndarray, state: np.uint64
+) -> tuple[int, np.uint64]:
+    """A topic by φ_kw (α_k + n_k), and the next state of the generator."""
+    norm, k = 0.0, 0
+    for k in range(len(count)):
+        norm += word[k] * count[k]
+        law[k] = norm
+    state, coin = next_uniform(state)
+    k = 0
+    while k < len(count) - 1 and law[k] <= coin * norm:
+        k += 1
+    return k, state
 
 
 @njit(cache=True, nogil=True)

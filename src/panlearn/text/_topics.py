@@ -24,17 +24,12 @@ Topics = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
 
 
 class Corpus(NamedTuple):
-    """Documents in a fixed vocabulary: a matrix of counts, and the tokens in their order."""
+    """Documents in a fixed vocabulary: a matrix of counts, and the tokens if they have an order."""
 
     counts: sparse.csr_array
-    ids: np.ndarray
-    offsets: np.ndarray
     weight: np.ndarray | None
-
-    @property
-    def repeatable(self) -> bool:
-        """It is in memory."""
-        return True
+    ids: Any = None
+    offsets: Any = None
 
 
 class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
@@ -100,8 +95,8 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
         chosen = np.unique(tops)
         place = np.full(len(self.words_), -1)
         place[chosen] = np.arange(len(chosen))
-        alone, both = together(corpus.ids, corpus.offsets, place, len(chosen))
-        n = len(corpus.offsets) - 1
+        alone, both = together(corpus.counts.indices, corpus.counts.indptr, place, len(chosen))
+        n = corpus.counts.shape[0]
         if n == 0:
             raise ValueError("there is no document, so words cannot meet")
         later, earlier = np.tril_indices(tops.shape[1], -1)
@@ -204,10 +199,7 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
             counts, weight = counts[kept], weight[kept]
         if not counts.shape[0]:
             raise ValueError("there is no document (of a weight above zero) in X")
-        times = counts.data.astype(np.int64)
-        ids = np.repeat(counts.indices.astype(np.int32), times)
-        lengths = np.concatenate([[0], np.cumsum(times)])[counts.indptr]
-        return Corpus(counts, ids, lengths.astype(np.int64), weight)
+        return Corpus(counts, weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,4 +221,4 @@ def of_tokens(
     shape = (len(offsets) - 1, n_words)
     counts = sparse.csr_array((np.ones(len(ids)), ids, offsets), shape=shape, copy=True)
     counts.sum_duplicates()
-    return Corpus(counts, ids, offsets, weight)
+    return Corpus(counts, weight, ids, offsets)

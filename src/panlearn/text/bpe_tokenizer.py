@@ -19,11 +19,11 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Batches, is_dask
 from panlearn.text import _bpe_files as files
-from panlearn.text._bpe_codec import BYTE_ORDER, blocks, spell
+from panlearn.text._bpe_codec import BYTE_ORDER, blocks, spell, spellings_of
 from panlearn.text._bpe_training import FORBIDDEN, learn_merges
 from panlearn.text._byte_level import ByteLevelTokenizer
 from panlearn.text._documents import as_list, read_texts
-from panlearn.text._piece_counts import PieceCounts, Texts, to_utf8
+from panlearn.text._piece_counts import PieceCounts, Texts
 from panlearn.text._pretokenize import PATTERNS, WHOLE
 from panlearn.text._word_table import empty_table, insert_words
 
@@ -131,6 +131,7 @@ class BPETokenizer(ByteLevelTokenizer):
         self.special_tokens_ = {token: number for number, token in enumerate(special)}
         self.vocab_ = {spell(bytes([b])): len(special) + i for i, b in enumerate(BYTE_ORDER)}
         self.merges_: list[tuple[str, str]] = []
+        self._check_names(special)
         return self._learn(X, sample_weight)
 
     @fitting
@@ -154,6 +155,7 @@ class BPETokenizer(ByteLevelTokenizer):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
         new = [token for token in self._check_special() if token not in self.special_tokens_]
+        self._check_names(new)
         first = self.n_tokens
         self.special_tokens_ = self.special_tokens_ | {t: first + i for i, t in enumerate(new)}
         return self._learn(X, sample_weight)
@@ -164,6 +166,14 @@ class BPETokenizer(ByteLevelTokenizer):
             raise ValueError(f"special_tokens must be different, non-empty str; got {tokens!r}")
         return tokens
 
+    def _check_names(self, special: list[str]) -> None:
+        """A name in a file is of one token."""
+        if taken := [token for token in special if token in self.vocab_]:
+            raise ValueError(
+                f"the special token {taken[0]!r} is the name of an ordinary token already; choose "
+                f"another, such as '<|{taken[0]}|>'"
+            )
+
     def _learn(self, X: Any, sample_weight: Any) -> Self:
         rows = read_texts(self, *_in_blocks(X, sample_weight), convert=Texts.of)
         count = functools.partial(_count, pattern=PATTERNS[self.pattern])
@@ -173,8 +183,10 @@ class BPETokenizer(ByteLevelTokenizer):
         codec = self._codec()
         pieces = Texts(counted.letters, counted.offsets, np.arange(len(counted.offsets)))
         symbols, ends = codec.encode_strings(pieces, WHOLE)
-        spellings = [*codec.tokens.values(), *map(to_utf8, self.special_tokens_)]
-        numbers = [*codec.tokens, *(FORBIDDEN for _ in self.special_tokens_)]
+        # no merge may spell a special token or its name; what is a token already comes last: it is
+        forbidden = [s for token in self.special_tokens_ for s in spellings_of(token)]
+        spellings = [*forbidden, *codec.tokens.values()]
+        numbers = [*(FORBIDDEN for _ in forbidden), *codec.tokens]
         table = insert_words(
             empty_table(),
             np.frombuffer(b"".join(spellings), dtype=np.uint8),

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from panlearn.core.estimator import fitting
+from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.text._documents import Tokenizer, WordTokenizer
@@ -90,7 +91,9 @@ class LatentDirichletAllocation(TopicModel):
 
     `transform` keeps the topics fixed and iterates the laws of the tokens, each given the expected
     counts of the others; it draws nothing. `score_samples` estimates the probability of a document
-    by particles, word after word.
+    by particles from left to right, as Wallach et al. do; but here, after each word, particles are
+    drawn anew by how well they foretold it, which takes away the bias that theirs has with any
+    number of them.
 
     References
     ----------
@@ -269,13 +272,19 @@ class LatentDirichletAllocation(TopicModel):
 
 
 def whole(corpus: Corpus) -> Corpus:
-    """The corpus, whose counts must be whole numbers: a topic belongs to one token."""
-    if len(corpus.ids) != corpus.counts.sum():
+    """The corpus with its tokens; its counts must be whole numbers: a topic belongs to a token."""
+    if corpus.ids is not None:
+        return corpus
+    counts = corpus.counts
+    if (counts.data != np.floor(counts.data)).any():
         raise ValueError(
             "X holds counts that are no whole numbers; give the counts themselves, before any "
             "weighting such as tf-idf"
         )
-    return corpus
+    require_memory((int(counts.sum()),), "the list of tokens", "lower the counts", itemsize=12)
+    times = counts.data.astype(np.int64)
+    ids = np.repeat(counts.indices.astype(np.int32), times)
+    return corpus._replace(ids=ids, offsets=np.append(0, np.cumsum(times))[counts.indptr])
 
 
 class Chain:
