@@ -252,3 +252,32 @@ def test_bounds_hold_where_a_word_takes_away():
     )
     assert (scored.peaks < 0).any()
     assert (scored.rows[scored.peaks <= 0] == -1).all()
+
+
+@pytest.mark.parametrize("variant", ["bm25l", "bm25+"])
+def test_what_absent_words_add_does_not_depend_on_the_other_queries(variant, rng):
+    words = [f"w{i}" for i in range(50)]
+    index = BM25(variant=variant).fit([" ".join(rng.choice(words, 10)) for _ in range(100)])
+    queries = [" ".join(rng.choice(words, 8)) for _ in range(3000)]
+    alone, last = index.search(queries[-1]), index.search(queries)[-1]
+    np.testing.assert_array_equal(last.scores, alone.scores)
+
+
+def test_without_saturation_only_presence_counts():
+    for variant in VARIANTS:
+        index = BM25(0, variant=variant, delta=0).fit(TEXTS)
+        one, many = index.scores(["log mat"])[0][[0, 5]]
+        assert one == pytest.approx(many, rel=F32)
+        assert one > 0
+
+
+def test_lengths_are_relative_to_a_mean_below_one():
+    texts = ["cat", *[""] * 9]
+    found = BM25().fit(texts).search("cat").scores
+    assert found == pytest.approx(naive(texts, "cat")[:1], rel=F32)
+
+
+def test_ids_that_are_tuples_of_any_lengths_can_be_chosen():
+    index = BM25().fit(["cat", "cat"], ids=[("a",), ("a", 1)])
+    assert index.search("cat", allowed=[("a",), ("a", 1)]).ids.tolist() == [("a",), ("a", 1)]
+    assert index.search("cat", allowed=[False, True]).ids.tolist() == [("a", 1)]

@@ -121,3 +121,23 @@ def test_encoders(tmp_path):
     assert frozen.dense_.n_features_in_ == 3
     with pytest.raises(TypeError, match="cannot save a Letters"):
         panlearn.save(HybridRetriever(encoder=Letters()).fit(TEXTS), tmp_path / "other")
+
+
+def test_one_word_and_documents_that_are_alike(tmp_path):
+    for texts in (["hello"], ["hello", "hello"], ["hello world"] * 3):
+        model = HybridRetriever().fit(texts)
+        panlearn.save(model, tmp_path / "model")
+        assert len(panlearn.load(tmp_path / "model").search("hello").ids) == len(texts)
+
+
+def test_an_encoder_may_give_sparse_vectors():
+    model = HybridRetriever(encoder=TfidfVectorizer()).fit(TEXTS)
+    assert model.search("kitten", k=1).ids.tolist() == [4]
+
+
+def test_a_bag_is_read_by_threads(monkeypatch):
+    bag = pytest.importorskip("dask.bag").from_sequence(TEXTS, npartitions=2)
+    # it starts processes, for which a script needs a guard
+    monkeypatch.setattr("dask.bag.core.Bag.compute", None, raising=False)
+    found = HybridRetriever().fit(bag).search("cat")
+    np.testing.assert_array_equal(found.ids, HybridRetriever().fit(TEXTS).search("cat").ids)

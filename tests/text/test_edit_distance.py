@@ -228,3 +228,11 @@ def test_bad_strings_are_refused():
             edit_distance(wrong, "b")
     with pytest.raises(ValueError, match="may overlap"):
         edit_operations("a", "b", transposition="damerau")
+
+
+def test_what_is_just_above_the_cutoff_is_cut_too():
+    assert edit_distance("abc", "xyz", score_cutoff=2.5) == 3.5
+    costs = {"insert": 0.5, "delete": 0.5, "substitute": 0.75}
+    assert edit_distance("ab", "xy", **costs) == 1.5
+    assert edit_distance("ab", "xy", **costs, score_cutoff=1) == 2
+    assert edit_distance("ab", "xy", **costs, score_cutoff=1.5) == 1.5

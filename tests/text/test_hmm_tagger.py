@@ -117,3 +117,12 @@ def test_empty_documents_and_wrong_tags():
         HMMTagger().fit([[]], [[]])
     with pytest.raises(ValueError, match="no document has a word"):
         model.score([[]], [[]])
+
+
+def test_no_document_and_tags_in_an_array():
+    model = HMMTagger().fit([["the", "dog"]], np.array([["DET", "NOUN"]]))
+    assert model.predict([]) == []
+    assert type(model.predict([["dog"]])[0][0]) is str
+    assert model.score([["the", "dog"]], np.array([["DET", "NOUN"]])) == 1
+    with pytest.raises(ValueError, match="X holds 2 documents and y 1 lists of tags"):
+        model.score([["the"], ["dog"]], [["DET"]])

@@ -103,8 +103,7 @@ def test_laws_sum_to_one_and_are_the_scores(smoothing, prune):
         assert sum(law.values()) == pytest.approx(1, abs=1e-12) or (
             smoothing == "mle" and sum(law.values()) == 0
         )
-        padded = (["<s>", "<s>", *context])[-2:]
-        grams = model._numbers([*padded])
+        grams = model._before(context)
         rows = np.array([[*grams, n] for n in range(1, 3 + len(model.words_))])
         np.testing.assert_allclose(model.tables_.score(rows), list(law.values()), rtol=1e-12)
     if prune:
@@ -175,3 +174,12 @@ def test_merged_counts_are_those_of_the_whole():
     assert merged.words.tolist() == whole.words.tolist()
     np.testing.assert_array_equal(merged.grams, whole.grams)
     np.testing.assert_array_equal(merged.count, whole.count)
+
+
+def test_no_document_and_words_that_look_like_names():
+    model = NGramModel(2).fit(["a b", "b a"])
+    assert model.log_probabilities([]) == []
+    # they were never seen: in a document they are unknown words
+    for word in ("<s>", "</s>"):
+        assert model.score([["a", word]]) == model.score([["a", "unheard"]])
+    assert model.probability("</s>", ["b"]) > model.probability("<unk>", ["b"])

@@ -185,3 +185,9 @@ def test_terms_of_no_document():
     terms = Terms.of(tokenize([]), 1, 2)
     assert terms.grams.shape == (0, 2)
     assert terms.indptr.tolist() == [0]
+
+
+def test_vectors_of_no_document():
+    model = TfidfVectorizer().fit(["a cat"])
+    assert model.transform([]).shape == (0, 1)
+    assert model.inverse_transform(model.transform([])) == []

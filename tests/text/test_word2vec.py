@@ -277,10 +277,19 @@ def test_a_file_that_is_no_table_of_vectors_is_refused(tmp_path, content):
         Word2Vec.load_word2vec_format(tmp_path / "vectors.txt")
 
 
-def test_a_word_with_a_space_cannot_be_written_as_text(tmp_path):
-    model = Word2Vec(2, min_count=1).fit([["New York", "city"]])
-    with pytest.raises(ValueError, match="'New York' holds one"):
+@pytest.mark.parametrize("word", ["New York", "New\nYork", "\ud800"])
+def test_a_word_with_a_space_cannot_be_written_as_text(tmp_path, word):
+    model = Word2Vec(2, min_count=1).fit([[word, "city"]])
+    with pytest.raises(ValueError, match="' holds one or a surrogate"):
         model.save_word2vec_format(tmp_path / "vectors.txt")
+
+
+def test_spaces_that_are_no_blank_are_letters_of_the_text_format(tmp_path):
+    words, path = ["New\u00a0York", "a\u3000b", "c\u0085d", "e\x1cf"], tmp_path / "vectors.txt"
+    Word2Vec(2, min_count=1).fit([words]).save_word2vec_format(path)
+    assert sorted(Word2Vec.load_word2vec_format(path).words_) == sorted(words)
+    keyed = pytest.importorskip("gensim.models").KeyedVectors
+    assert sorted(keyed.load_word2vec_format(str(path)).index_to_key) == sorted(words)
 
 
 def test_a_stream_and_a_bag_give_the_fit_of_the_list():

@@ -95,11 +95,12 @@ def as_mask(allowed: Any, labels: np.ndarray) -> np.ndarray:
         return np.ones(len(labels), dtype=bool)
     _reject_text(allowed)
     values = allowed if isinstance(allowed, np.ndarray) else list(allowed)
-    array = np.asarray(values) if len(values) == len(labels) else None
-    if array is not None and array.dtype == bool:
-        return array
+    if isinstance(values, list) and values and all(isinstance(v, bool | np.bool_) for v in values):
+        values = np.array(values)
     if isinstance(values, np.ndarray) and values.dtype == bool:
-        raise ValueError(f"allowed is a mask of {len(values)} for {len(labels)} documents")
+        if len(values) != len(labels):
+            raise ValueError(f"allowed is a mask of {len(values)} for {len(labels)} documents")
+        return values
     mask = np.zeros(len(labels), dtype=bool)
     mask[positions(labels, values)] = True
     return mask

@@ -27,6 +27,11 @@ class Queries:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def matrix(self, n_words: int) -> sparse.csr_array:
+        """The weights, a row a query and a column a word."""
+        shape = (len(self), n_words)
+        return sparse.csr_array((self.weights, self.terms, self.offsets), shape=shape)
+
 
 @dataclass(frozen=True)
 class ScoredPostings:
@@ -61,10 +66,10 @@ class ScoredPostings:
         form, table, n = VARIANTS[variant], postings.counts, len(postings.ids)
         delta = form.delta if delta is None else delta
         lengths = np.bincount(table.indices, weights=table.data, minlength=n)
-        relative = 1 - b + b * lengths / max(lengths.mean(), 1) if n else lengths
+        relative = 1 - b + b * lengths / (lengths.mean() or 1) if n else lengths
         frequencies = np.diff(table.indptr)
         idf = form.idf(frequencies, n, epsilon)
-        absent = idf * form.saturation(0.0, 1.0, k1, delta) if form.delta else np.zeros(len(idf))
+        absent = idf * form.absent(k1, delta)
         impacts = form.saturation(table.data.astype(float), relative[table.indices], k1, delta)
         impacts *= np.repeat(idf, frequencies)
         impacts -= np.repeat(absent, frequencies)
@@ -101,15 +106,9 @@ class ScoredPostings:
                 list(run(part, [slice(i, min(i + step, len(queries))) for i in starts]))
         order = np.lexsort((docs, -scores), axis=-1)
         docs, scores = (np.take_along_axis(a, order, axis=-1) for a in (docs, scores))
-        return docs, scores + self._absent(queries)[:, None]
+        return docs, scores + (queries.matrix(len(self.absent)) @ self.absent)[:, None]
 
     def all_scores(self, queries: Queries) -> np.ndarray:
         """Give the scores of all documents, one row a query."""
-        shape = (len(queries), self.impacts.shape[1])
-        asked = sparse.csr_array((queries.weights, queries.terms, queries.offsets), shape=shape)
-        return (asked @ self.impacts.T).toarray() + self._absent(queries)[:, None]
-
-    def _absent(self, queries: Queries) -> np.ndarray:
-        """What every document gets: a number a query."""
-        each = queries.weights * self.absent[queries.terms]
-        return np.diff(np.r_[np.float32(0), np.cumsum(each)][queries.offsets])
+        asked = queries.matrix(self.impacts.shape[1])
+        return (asked @ self.impacts.T).toarray() + (asked @ self.absent)[:, None]

@@ -31,6 +31,11 @@ def _shifted(f: Any, length: Any, k1: float, delta: float) -> Any:
     return (k1 + 1) * relative / (k1 + relative)
 
 
+def _shift(k1: float, delta: float) -> float:
+    """(k1 + 1) delta / (k1 + delta), of f = 0."""
+    return (k1 + 1) * delta / (k1 + delta) if delta else 0.0
+
+
 def _raised(f: Any, length: Any, k1: float, delta: float) -> Any:
     """(k1 + 1) f / (f + k1 l) + delta."""
     return _scaled(f, length, k1, delta) + delta
@@ -48,18 +53,19 @@ def _idf_okapi(df: np.ndarray, n: int, epsilon: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Variant:
-    """One form: its idf, its saturation, and the delta of the paper that proposed it."""
+    """One form: its idf, its saturation, the delta of its paper, and s(0), for a word not there."""
 
     idf: Callable[[np.ndarray, int, float], np.ndarray]
     saturation: Callable[[Any, Any, float, float], Any]
     delta: float = 0.0
+    absent: Callable[[float, float], float] = lambda k1, delta: 0.0
 
 
 VARIANTS: dict[str, Variant] = {
     "lucene": Variant(lambda df, n, _: np.log1p(_odds(df, n)), _plain),
     "robertson": Variant(lambda df, n, _: np.log(np.maximum(_odds(df, n), 1)), _plain),
     "atire": Variant(lambda df, n, _: np.log(n / df), _scaled),
-    "bm25l": Variant(lambda df, n, _: np.log((n + 1) / (df + 0.5)), _shifted, 0.5),
-    "bm25+": Variant(lambda df, n, _: np.log((n + 1) / df), _raised, 1.0),
+    "bm25l": Variant(lambda df, n, _: np.log((n + 1) / (df + 0.5)), _shifted, 0.5, _shift),
+    "bm25+": Variant(lambda df, n, _: np.log((n + 1) / df), _raised, 1.0, lambda k1, delta: delta),
     "bm25okapi": Variant(_idf_okapi, _scaled),
 }

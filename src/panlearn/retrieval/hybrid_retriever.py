@@ -7,11 +7,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import Pipeline
 
 from panlearn.core.estimator import fitting
+from panlearn.core.extras import require
+from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Batches, is_dask
 from panlearn.core.threads import one_blas_thread
@@ -203,7 +206,11 @@ class HybridRetriever(TextModel):
 
     def _encode(self, documents: list[Any]) -> np.ndarray:
         with one_blas_thread():  # the same bits for any number of threads
-            return self.encoder_.transform(documents)
+            vectors = self.encoder_.transform(documents)
+        if not sparse.issparse(vectors):
+            return vectors
+        require_memory(vectors.shape, "the matrix of vectors", "reduce them, as TruncatedSVD does")
+        return vectors.toarray()
 
 
 def _gather(X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
@@ -216,7 +223,7 @@ def _gather(X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
     elif is_dask(X):
         if hasattr(X, "chunks") or hasattr(X, "columns"):
             raise ValueError("documents come in a dask.bag, not in a Dask array or frame")
-        documents, ids = as_list(X.compute()), ids.compute() if is_dask(ids) else ids
+        documents, ids = as_list(_computed(X)), _computed(ids) if is_dask(ids) else ids
     else:
         documents = as_list(X)
     if not documents:
@@ -224,13 +231,22 @@ def _gather(X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
     return documents, None if ids is None else as_labels(ids, len(documents))
 
 
+def _computed(bag: Any) -> list[Any]:
+    """The items of a bag, by threads: `compute` would start processes."""
+    parts = require("dask").compute(*bag.to_delayed())
+    return [item for part in parts for item in part]
+
+
 def _topics(documents: list[Any], words: BM25) -> Pipeline:
     """Latent semantic analysis of as many dimensions as the documents allow."""
     tfidf = TfidfVectorizer(tokenizer=words.tokenizer)
-    dimensions = max(1, min(TOPICS, len(documents) - 1, len(words.postings_.words) - 1))
-    svd = TruncatedSVD(dimensions, random_state=0)
-    with one_blas_thread():
-        return Pipeline([("tfidf", tfidf), ("svd", svd)]).fit(documents)
+    steps: list[tuple[str, Any]] = [("tfidf", tfidf)]
+    if (n_words := len(words.postings_.words)) > 1:
+        dimensions = max(1, min(TOPICS, len(documents) - 1, n_words - 1))
+        steps.append(("svd", TruncatedSVD(dimensions, random_state=0)))
+    # of documents that are all alike the SVD reports shares of a variance that is zero
+    with one_blas_thread(), np.errstate(invalid="ignore", divide="ignore"):
+        return Pipeline(steps).fit(documents)
 
 
 def _twin(index: Any) -> Any:

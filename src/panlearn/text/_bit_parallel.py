@@ -82,13 +82,13 @@ def distances(
     block: Block,
     kind: int,
     scale: float,
-    limit: float,
+    cutoff: float,
     out: np.ndarray,
 ) -> None:
     """Write the distances of the texts from `first` to `last` to the patterns of a block.
 
     With unit costs, also for swaps of neighbours, or of insertions and deletions alone; times
-    `scale`, and at most `limit`.
+    `scale`. What is above `cutoff` is given as one more than that.
     """
     found = np.empty(len(block.columns), np.int64)
     for t in range(first, last):
@@ -100,7 +100,8 @@ def distances(
         else:
             _levenshtein(text, block, found)
         for k in range(len(found)):
-            out[t, block.columns[k]] = min(scale * found[k], limit)
+            value = scale * found[k]
+            out[t, block.columns[k]] = value if value <= cutoff else cutoff + 1
 
 
 @njit(cache=True, nogil=True)

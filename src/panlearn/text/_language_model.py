@@ -32,7 +32,8 @@ class WordLanguageModel(TextModel):
             The last one is that of the end.
         """
         tokens = self._read(X)
-        return np.split(self._log_scores(tokens), np.cumsum(tokens.lengths + 1)[:-1])
+        scores, ends = self._log_scores(tokens), np.cumsum(tokens.lengths + 1)
+        return np.split(scores, ends)[:-1]
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Give the log probability of each document: of its words and of its end.

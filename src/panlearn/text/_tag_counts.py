@@ -96,14 +96,16 @@ def flat_tags(tokens: Tokens, y: Any) -> list[str]:
     """The tags of all words; an error says which document has too few or too many."""
     if y is None and len(tokens):
         raise ValueError("y is None; give a list of tags for each document, one a word")
-    flat: list[str] = []
-    for i, (tags, n) in enumerate(zip(y or [], tokens.lengths.tolist(), strict=True)):
+    tagged, flat = [] if y is None else list(y), []
+    if len(tagged) != len(tokens):
+        raise ValueError(f"X holds {len(tokens)} documents and y {len(tagged)} lists of tags")
+    for i, (tags, n) in enumerate(zip(tagged, tokens.lengths.tolist(), strict=True)):
         if isinstance(tags, str) or not hasattr(tags, "__len__") or len(tags) != n:
             raise ValueError(f"document {i} has {n} words and needs as many tags; got {tags!r:.60}")
         flat.extend(tags)
     if not all(isinstance(tag, str) for tag in flat):
         raise ValueError("tags are of type str")
-    return flat
+    return [str(tag) for tag in flat]
 
 
 def suffixes(word: str, longest: int) -> list[str]:

@@ -17,6 +17,10 @@ from panlearn.text._documents import Tokens
 from panlearn.text._words import as_objects
 
 
+# a reader ends a line at these; surrogates are no UTF-8
+_BREAKS = {" ", "\n", "\r", *map(chr, range(0xD800, 0xE000))}
+
+
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
     """A vector for each word.
 
@@ -135,10 +139,10 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
             The file, which is replaced at the end.
         """
         self._require_fitted()
-        if spaced := [w for w in self.words_ if not w or w.split() != [w]]:
+        if broken := [w for w in self.words_ if not w or not _BREAKS.isdisjoint(w)]:
             raise ValueError(
-                f"the format separates by spaces, and the word {spaced[0]!r} holds one or is empty;"
-                " save the model with panlearn.save"
+                f"the format separates by spaces and lines, and the word {broken[0]!r} holds one "
+                "or a surrogate, or is empty; save the model with panlearn.save"
             )
         with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
             file.write(f"{len(self.words_)} {self.vectors_.shape[1]}\n")
@@ -165,7 +169,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
                 n, size = map(int, file.readline().split())
                 vectors = np.empty((n, size), dtype=np.float32)
                 for i, line in enumerate(file):
-                    word, *numbers = line.split()
+                    word, *numbers = line.rstrip(" \n").split(" ")
                     if len(numbers) != size:
                         raise ValueError(f"{len(numbers)} numbers, and the first line says {size}")
                     words.append(word)

@@ -173,7 +173,7 @@ def edit_distances(
     """
     costs, swaps = _check_costs(insert, delete, substitute, transposition)
     letters, texts, patterns = _read(A, A if B is None else B)
-    out, limit = _result(texts, patterns, costs, score_cutoff, dtype)
+    out, cutoff = _result(texts, patterns, costs, score_cutoff, dtype)
     run: Callable[..., None] = weighted.distances
     half = B is None and insert == delete and out.dtype == np.int32
     tasks: list[tuple[Any, ...]] = [(patterns, costs, swaps, letters, half)]
@@ -181,13 +181,13 @@ def edit_distances(
         run, blocks = bits.distances, _blocks(patterns, letters)
         tasks = [(block, kind, float(insert)) for block in blocks]
     if out.dtype == np.int32:
-        _on_threads(run, texts, len(patterns.letters), tasks, limit, out)
+        _on_threads(run, texts, len(patterns.letters), tasks, cutoff, out)
         return out
     step = max(1, _CHUNK // max(1, out.shape[1]))  # of other types, some rows in floats at a time
     for start in range(0, len(out), step):
         rows = Strings(texts.letters, texts.offsets[start : start + step + 1])
         part = np.empty(out[start : start + step].shape)
-        _on_threads(run, rows, len(patterns.letters), tasks, limit, part)
+        _on_threads(run, rows, len(patterns.letters), tasks, cutoff, part)
         out[start : start + step] = part
     return out
 
@@ -333,25 +333,25 @@ def _result(
     """An empty matrix that holds the largest distance there may be, and where to cut."""
     longest = [np.diff(strings.offsets).max(initial=0) for strings in (texts, patterns)]
     largest = float(longest[0] * costs[1] + longest[1] * costs[0])
-    limit = np.inf
-    if score_cutoff is not None:
-        if not isinstance(score_cutoff, int | float | np.number) or not score_cutoff >= 0:
-            raise ValueError(f"score_cutoff must be a number from 0 on; got {score_cutoff!r}")
-        limit = float(score_cutoff) + 1
+    cutoff = np.inf if score_cutoff is None else score_cutoff
+    if not isinstance(cutoff, int | float | np.number) or not cutoff >= 0:
+        raise ValueError(f"score_cutoff must be a number from 0 on; got {score_cutoff!r}")
+    cutoff = float(cutoff)
+    most = min(largest, cutoff + 1)
     finite = costs[np.isfinite(costs)]
     whole = (finite == np.round(finite)).all()
     if dtype is None:
-        exact = whole and (math.isinf(limit) or limit == round(limit))
-        integers = np.int32 if min(largest, limit) < 2**31 else np.int64
+        exact = whole and (math.isinf(cutoff) or cutoff == round(cutoff))
+        integers = np.int32 if most < 2**31 else np.int64
         dtype = integers if exact else np.float64
     kind = np.dtype(dtype)
     if kind.kind not in "iuf" or (kind.kind != "f" and not whole):
         raise ValueError(f"distances with these costs are not of dtype {kind}; take float64")
-    if kind.kind != "f" and min(largest, limit) > np.iinfo(kind).max:
+    if kind.kind != "f" and most > np.iinfo(kind).max:
         raise ValueError(f"distances may be up to {largest:.0f}, too large for dtype {kind}")
     shape = (len(texts.offsets) - 1, len(patterns.offsets) - 1)
     require_memory(shape, "the matrix of distances", "take fewer strings", kind.itemsize)
-    return np.empty(shape, dtype=kind), limit
+    return np.empty(shape, dtype=kind), cutoff
 
 
 def _blocks(patterns: Strings, n_letters: int) -> Iterator[bits.Block]:
@@ -371,13 +371,13 @@ def _on_threads(
     texts: Strings,
     n_letters: int,
     tasks: list[tuple[Any, ...]],
-    limit: float,
+    cutoff: float,
     out: np.ndarray,
 ) -> None:
     n_texts, count = len(texts.offsets) - 1, n_threads()
     if count == 1 or (texts.offsets[-1] - texts.offsets[0]) * n_letters < _SMALL:
         for task in tasks:
-            run(texts, 0, n_texts, *task, limit, out)
+            run(texts, 0, n_texts, *task, cutoff, out)
         return
     # more parts than threads, since of half a matrix the last rows are the longest
     step = max(1, -(-n_texts // (8 * count))) if len(tasks) < 4 * count else n_texts
@@ -387,4 +387,4 @@ def _on_threads(
         for start in range(0, n_texts, step)
     ]
     with threads() as ordered:
-        list(ordered(lambda part: run(texts, *part, limit, out), parts))
+        list(ordered(lambda part: run(texts, *part, cutoff, out), parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -152,7 +153,8 @@ class HMMTagger(TextModel):
             The tags of each document.
         """
         tokens = self._read(X)
-        return np.split(self.tags_[self._paths(tokens)], tokens.offsets[1:-1])
+        tags = self.tags_[self._paths(tokens)]
+        return [tags[start:stop] for start, stop in pairwise(tokens.offsets.tolist())]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Give the share of words whose tag is right.

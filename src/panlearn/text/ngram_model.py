@@ -26,6 +26,8 @@ from panlearn.text._ngrams import (
 )
 
 Order = Annotated[int, Bounds(1, 64, closed_low=True, closed_high=True)]
+_NAMES = {"<s>": START, "</s>": END}
+"""What may be asked for by name; in a document they are words like others."""
 
 
 @dataclass(eq=False, repr=False)
@@ -226,7 +228,7 @@ class NGramModel(WordLanguageModel):
         float
         """
         law = self._law(context)
-        return float(law[self._numbers([word])[0]])
+        return float(law[self._numbers([word], _NAMES)[0]])
 
     def distribution(self, context: Any = ()) -> dict[str, float]:
         """Give the law of the next word.
@@ -304,12 +306,12 @@ class NGramModel(WordLanguageModel):
         if isinstance(context, str):
             raise ValueError(f"context is a list of words; got the single str {context!r}")
         n = self.tables_.order - 1
-        numbers = self._numbers(list(context)[len(context) - n :] if len(context) > n else context)
+        numbers = self._numbers(list(context)[max(0, len(context) - n) :], _NAMES)
         return np.concatenate([np.full(n - len(numbers), START), numbers])
 
-    def _numbers(self, words: Any) -> np.ndarray:
-        """Numbers of words, by binary search among those that are known."""
-        names = {"<s>": START, "</s>": END}
+    def _numbers(self, words: list[str], names: dict[str, int] | None = None) -> np.ndarray:
+        """Numbers of words, by binary search among those that are known, and of other `names`."""
+        names = names or {}
         known, found = self.words_, np.empty(len(words), dtype=np.int64)
         for i, word in enumerate(words):
             at = bisect_left(known, word)

@@ -204,7 +204,7 @@ class TfidfVectorizer(TransformerMixin, TextModel):
             raise ValueError(f"X has {matrix.shape[1]} columns; there are {len(names)} features")
         matrix.eliminate_zeros()
         matrix.sort_indices()
-        return [names[part] for part in np.split(matrix.indices, matrix.indptr[1:-1])]
+        return [names[part] for part in np.split(matrix.indices, matrix.indptr[1:])[:-1]]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Give the term of each column, the words of an n-gram with blanks between.
@@ -292,7 +292,7 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         if not np.array_equal(column, np.arange(len(self.columns_))):
             X = _select(X, column, len(self.columns_))
         X.data = term_frequency(X, self.tf, self._unit) * self.idf_[X.indices]
-        return X if self.norm is None else normalize(X, self.norm, copy=False)
+        return normalize(X, self.norm, copy=False) if self.norm and X.shape[0] else X
 
 
 def _select(X: sparse.csr_matrix, column: np.ndarray, n_columns: int) -> sparse.csr_matrix:

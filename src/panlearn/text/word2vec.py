@@ -143,9 +143,9 @@ class Word2Vec(WordVectors):
 
         Parameters
         ----------
-        X : iterable of str or of list of str, Batches or bag
-            Documents, texts or lists of tokens. of a stream or a bag, the numbers of the
-            tokens are gathered in memory, in their order, which is that of the steps.
+        X : iterable of str or of list of str, Batches or Dask bag
+            Documents, texts or lists of tokens. Of a stream or a bag, the numbers of the tokens
+            are gathered in memory, in their order, which is that of the steps.
         y : object, default=None
             Ignored.
 
