@@ -16,6 +16,7 @@ import pytest
 
 import panlearn
 from panlearn.cli import passages
+from panlearn.cli.corpus import without_tags
 from panlearn.cli.passages import find, open_index, update_index
 from panlearn.linear import Ridge
 
@@ -206,6 +207,7 @@ def test_errors_are_one_line(run, folder, tmp_path):
         (("index", tmp_path / "gone", "--output", output), "no file or folder"),
         (("index", tmp_path / "void", "--output", output), "no text in"),
         (("index", folder, "--output", model), "not an index"),
+        (("index", folder, "--output", tmp_path / "nowhere" / "i.index"), "no folder at"),
         (("index", folder, "--output", output, "--lines", 5, "--overlap", 5), "overlap"),
         (("search", model, "x"), "not an index"),
         (("search", folder / "dogs.txt", "x"), "not a panlearn model"),
@@ -242,6 +244,53 @@ def _child(job):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")
+def test_what_a_terminal_would_obey_is_not_shown(run, folder, tmp_path):
+    odd = (
+        "\x1b]0;title\x07 fish \u202e \x9b31m\n" + "x = 1; " * 50_000 + "herring; " + "y; " * 50_000
+    )
+    (folder / "odd\x1b[2J.js").write_text(odd)
+    output = tmp_path / "i.index"
+    assert run("index", folder, "--output", output).exit_code == 0
+    shown = run("search", output, "fish herring").stdout
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
+    assert "herring" in shown
+    assert len(shown) < 1000  # of a line of half a million letters what stands around the word
+    found = json.loads(run("search", output, "herring", "--json").stdout)
+    assert found[0]["text"].startswith("\x1b]0;")
+
+
+def test_a_name_that_is_no_text_is_json_all_the_same(run, folder, tmp_path):
+    name = os.fsdecode(b"odd\xff.txt")
+    (folder / name).write_text("herring")
+    assert run("index", folder, "--output", tmp_path / "i.index").exit_code == 0
+    result = run("search", tmp_path / "i.index", "herring", "--json")
+    result.stdout_bytes.decode()  # no byte that is not UTF-8
+    assert json.loads(result.stdout)[0]["file"] == str(folder / name)
+
+
+def test_html_keeps_its_lines_and_is_read_once():
+    assert without_tags("<p>a&#10;b&NewLine;c&#13;\n<!-- \n -->d") == " a b c \n\nd"
+    assert without_tags("a<script>b\nc") == "a\n"
+    began = time.perf_counter()
+    for never_closed in ("<a ", "<!--", "<script>"):
+        without_tags(never_closed * 100_000)
+    assert time.perf_counter() - began < 5  # over a minute, if each looked for its end
+
+
+def test_a_folder_that_cannot_be_read_is_left_out_and_named(run, folder, tmp_path, monkeypatch):
+    scandir = os.scandir
+
+    def closed(path):
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    result = run("index", folder, "--output", tmp_path / "i.index")
+    assert f"left out {folder / 'deep'}: Permission denied" in result.stderr
+    assert "of 2 files" in result.stdout
+
+
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("moment", ["fsync", "replace", "random"])
 def test_killed_at_any_moment_the_old_index_or_the_new_one_is_there(moment, folder, tmp_path, rng):

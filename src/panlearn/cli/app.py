@@ -105,8 +105,9 @@ def command_line() -> str:
 
 
 def write_json(value: Any) -> None:
-    """Print JSON that every parser takes: not a number is null."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    """Print JSON that every parser takes: not a number is null, what is no UTF-8 is escaped."""
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(text.encode(errors="backslashreplace").decode())
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ import html
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from panlearn.cli.errors import DataError
@@ -15,7 +15,8 @@ from panlearn.cli.errors import DataError
 LARGEST = 20_000_000  # bytes of a file that is read
 _LEFT_OUT = {"__pycache__", "node_modules"}
 _HTML = {".html", ".htm", ".xhtml"}
-_TAG = re.compile(r"(?is)<!--.*?-->|<(script|style)\b.*?</\1\s*>|<[!?/a-z][^>]*>")
+# what is not closed goes on to the end; a tag ends before the next, so that no text is read twice
+_TAG = re.compile(r"(?is)<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?/a-z][^<>]*>")
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Words of questions and of grammar; those that are also words of programs, as with, are not here.
@@ -26,13 +27,18 @@ _GRAMMAR = set(
 )
 
 
-def discover(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """Walk files and folders, in order: every regular file once, without what is hidden."""
+def discover(
+    paths: Iterable[str], unread: Callable[[OSError], None]
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Walk files and folders, in order: every regular file once, without what is hidden.
+
+    `unread` is told of folders that cannot be read.
+    """
     seen: set[tuple[int, int]] = set()
     for path in paths:
         if not os.path.exists(path):
             raise DataError(f"no file or folder at {path}")
-        names = _walk(path) if os.path.isdir(path) else [path]
+        names = _walk(path, unread) if os.path.isdir(path) else [path]
         for name in names:
             try:
                 status = os.stat(name)
@@ -43,8 +49,8 @@ def discover(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
                 yield name, status
 
 
-def _walk(folder: str) -> Iterator[str]:
-    for root, folders, files in os.walk(folder):
+def _walk(folder: str, unread: Callable[[OSError], None]) -> Iterator[str]:
+    for root, folders, files in os.walk(folder, onerror=unread):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _LEFT_OUT)
         for file in sorted(files):
             if not file.startswith("."):
@@ -74,7 +80,8 @@ def read_text(path: str) -> str | None:
 
 def without_tags(text: str) -> str:
     """Take the tags out of HTML; each line stays on its line."""
-    return html.unescape(_TAG.sub(lambda tag: "\n" * tag[0].count("\n") or " ", text))
+    plain = _TAG.sub(lambda tag: "\n" * tag[0].count("\n") or " ", text)
+    return "\n".join(re.sub(r"[\r\n]", " ", html.unescape(row)) for row in plain.split("\n"))
 
 
 def chunks(n_lines: int, lines: int, overlap: int) -> Iterator[tuple[int, int]]:

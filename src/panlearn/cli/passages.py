@@ -32,6 +32,10 @@ class Update:
     gone: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
+    def unread(self, error: OSError) -> None:
+        """Note a file or a folder that cannot be read."""
+        self.left_out.append(f"{error.filename}: {error.strerror}")
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -60,9 +64,11 @@ def update_index(
     """
     if not 0 <= overlap < lines:
         raise DataError(f"the overlap of {overlap} lines must be below the {lines} of a passage")
+    if not (folder := Path(output).resolve().parent).is_dir():
+        raise DataError(f"no folder at {folder}, so the index cannot be written there")
     index, began = _opened(output, lines, overlap), time.time_ns()
     known, update, kept = index.files_ if index else {}, Update(), {}
-    found = [f for f in discover(paths) if not _is(f[0], output)]
+    found = [f for f in discover(paths, update.unread) if not _is(f[0], output)]
     fresh: dict[str, str] = {}
     for done, (path, status) in enumerate(found):
         watch(done, len(found))
@@ -121,7 +127,7 @@ def _text(path: str, size: int, update: Update) -> str | None:
     try:
         text = read_text(path)
     except OSError as error:
-        update.left_out.append(f"{path}: {error.strerror}")
+        update.unread(error)
         return None
     if text is None:
         reason = "too large" if size > LARGEST else "no text"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from panlearn.cli.passages import Passage
 
 AROUND = 2  # lines shown before and after the best one
+WIDTH = 300  # characters of a line that are shown
+# control characters but the tab, and those that turn the direction of writing
+_UNSEEN = re.compile("[\0-\x08\n-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @click.command()
@@ -105,14 +109,28 @@ def _card(passage: Passage) -> Any:
             card.append(
                 f"{'>' if number == passage.line else ' '}{number:6d}  ", style="dim not bold"
             )
-            row = Text(line, style="not bold default")
-            for first, last in passage.matches:
-                row.stylize("bold yellow", max(first - start, 0), max(last - start, 0))
-            card.append_text(row).append("\n")
+            marks = [
+                (a - start, b - start) for a, b in passage.matches if 0 <= a - start < len(line)
+            ]
+            card.append_text(_row(line, marks)).append("\n")
         start += len(line) + 1
     return card
 
 
-def _shown(path: str) -> str:
-    """A path as it can be written: names that are no text have their odd bytes replaced."""
-    return path.encode(errors="replace").decode()
+def _row(line: str, marks: list[tuple[int, int]]) -> Any:
+    """A line with marks in it; of a long one what stands around the first mark."""
+    from rich.text import Text
+
+    first = max(0, min(marks[0][0] - WIDTH // 4, len(line) - WIDTH)) if marks else 0
+    last = first + WIDTH
+    before, after = "…" if first else "", "…" if last < len(line) else ""
+    row = Text(before + _shown(line[first:last]) + after, style="not bold default")
+    for start, stop in marks:
+        if start < last:
+            row.stylize("bold yellow", *(len(before) + at - first for at in (start, stop)))
+    return row
+
+
+def _shown(text: str) -> str:
+    """A text as a terminal can have it: no bytes that are no text, and none that command it."""
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.encode(errors="replace").decode())

@@ -39,7 +39,8 @@ def distances(
 ) -> None:
     """Write the distances of the texts from `first` to `last` to all patterns.
 
-    What is above `cutoff` is given as one more than that. If the patterns are the texts and the matrix is symmetric, `half` of it is computed.
+    What is above `cutoff` is given as one more than that. If the patterns are the texts and the
+    matrix is symmetric, `half` of it is computed.
     """
     longest_text, longest = 0, 0
     for t in range(first, last):
@@ -47,7 +48,7 @@ def distances(
     for k in range(len(patterns.offsets) - 1):
         longest = max(longest, patterns.offsets[k + 1] - patterns.offsets[k])
     n_rows = longest_text + 1 if swaps == DAMERAU else 3
-    table = np.empty((n_rows, longest + 1), costs.dtype)  # of integers, which are quicker, or floats
+    table = np.empty((n_rows, longest + 1), costs.dtype)  # integers, which are quicker, or floats
     seen = np.zeros(n_letters, np.int64)
     for t in range(first, last):
         a = texts.letters[texts.offsets[t] : texts.offsets[t + 1]]

@@ -16,7 +16,6 @@ from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokens
 from panlearn.text._words import as_objects
 
-
 # a reader ends a line at these; surrogates are no UTF-8
 _BREAKS = {" ", "\n", "\r", *map(chr, range(0xD800, 0xE000))}
 
