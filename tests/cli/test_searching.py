@@ -207,7 +207,6 @@ def test_errors_are_one_line(run, folder, tmp_path):
         (("index", tmp_path / "gone", "--output", output), "no file or folder"),
         (("index", tmp_path / "void", "--output", output), "no text in"),
         (("index", folder, "--output", model), "not an index"),
-        (("index", folder, "--output", tmp_path / "nowhere" / "i.index"), "no folder at"),
         (("index", folder, "--output", output, "--lines", 5, "--overlap", 5), "overlap"),
         (("search", model, "x"), "not an index"),
         (("search", folder / "dogs.txt", "x"), "not a panlearn model"),

@@ -64,8 +64,6 @@ def update_index(
     """
     if not 0 <= overlap < lines:
         raise DataError(f"the overlap of {overlap} lines must be below the {lines} of a passage")
-    if not (folder := Path(output).resolve().parent).is_dir():
-        raise DataError(f"no folder at {folder}, so the index cannot be written there")
     index, began = _opened(output, lines, overlap), time.time_ns()
     known, update, kept = index.files_ if index else {}, Update(), {}
     found = [f for f in discover(paths, update.unread) if not _is(f[0], output)]
