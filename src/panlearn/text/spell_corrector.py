@@ -86,8 +86,8 @@ class SpellCorrector(TextModel):
     -----
     Words near x are found in an index of all rests of the first seven letters of each word after up
     to max_distance deletions, which misses none; with 100,000 words it has three million entries
-    and answers in some ten microseconds. It is built when it is first asked. A word of the lexicon
-    is never corrected, nor is one without a near word.
+    and answers in a fraction of a millisecond. It is built when it is first asked. A word of the
+    lexicon is never corrected, nor is one without a near word.
 
     References
     ----------
