@@ -341,3 +341,10 @@ def test_many_rows_are_drawn_in_little_memory(X):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6 * 20_000 * 30 * 8  # a matrix a row would be thirty times that
+
+
+def test_fit_predict_is_fit_then_predict(X):
+    weight, model = np.arange(len(X)) % 3.0, GaussianMixture(3, random_state=0)
+    labels = model.fit_predict(X, sample_weight=weight)
+    again = GaussianMixture(3, random_state=0).fit(X, sample_weight=weight)
+    np.testing.assert_array_equal(labels, again.predict(X))

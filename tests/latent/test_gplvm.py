@@ -110,3 +110,9 @@ def test_too_few_iterations_warn_and_too_many_dimensions_are_refused(rng):
     assert model.n_iter_ == 3
     with pytest.raises(ValueError, match="n_components=21"):
         GPLVM(21).fit(X)
+
+
+def test_positions_of_another_space_are_refused(rng):
+    model = GPLVM(2).fit(rng.normal(size=(10, 3)))
+    with pytest.raises(ValueError, match=r"\(n_samples, 2\).*\(1, 3\)"):
+        model.inverse_transform([[0.0, 0.0, 0.0]])

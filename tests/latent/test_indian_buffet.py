@@ -141,3 +141,9 @@ def test_what_is_drawn_and_what_is_refused(rng):
     assert fixed.feature_variance_ == pytest.approx(3)
     with pytest.raises(ValueError, match="n_burn_in=300"):
         IndianBuffetFactors(n_burn_in=300).fit(X)
+
+
+def test_features_of_another_number_are_refused(rng):
+    model = IndianBuffetFactors(n_iter=5, n_burn_in=1, random_state=0).fit(rng.normal(size=(9, 2)))
+    with pytest.raises(ValueError, match="of what transform returns"):
+        model.inverse_transform(np.ones((1, model.n_components_ + 1)))

@@ -11,6 +11,7 @@ from panlearn.core import memory
 from panlearn.latent import PCA, Isomap
 from panlearn.latent._embedding import largest_eigenpairs, smallest_eigenpairs
 from panlearn.latent._neighbour_graph import Edges, connected_graph, geodesics
+from panlearn.neighbors._search import NeighborIndex
 
 
 def matrix(graph):
@@ -55,6 +56,25 @@ def test_components_are_counted_and_joined_where_they_are_nearest(rng):
     gap = cdist(X[:12], X[12:24])
     i, j = np.unravel_index(gap.argmin(), gap.shape)
     assert model.dist_matrix_[i, 12 + j] == pytest.approx(gap.min())
+
+
+def test_many_components_are_joined_each_two_where_nearest(rng, monkeypatch):
+    X = np.repeat(rng.normal(size=(40, 2)), 2, axis=0) + 1e-4 * rng.normal(size=(80, 2))
+    asked = []
+
+    class Counted(NeighborIndex):
+        def query(self, *args):
+            asked.append(1)
+            return super().query(*args)
+
+    monkeypatch.setattr("panlearn.latent._neighbour_graph.NeighborIndex", Counted)
+    with pytest.warns(ConvergenceWarning, match="40 components"):
+        table = matrix(connected_graph(X, 1, 2.0, None))
+    assert len(asked) == 40  # one a component, not one a pair
+    gaps = cdist(X, X).reshape(40, 2, 40, 2).min(axis=(1, 3))
+    joined = table.reshape(40, 2, 40, 2).min(axis=(1, 3))
+    apart = ~np.eye(40, dtype=bool)
+    np.testing.assert_allclose(joined[apart], gaps[apart], rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [60, 400])

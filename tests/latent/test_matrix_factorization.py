@@ -275,3 +275,23 @@ def test_similar_items_by_the_angle(X):
     found = model.similar_items(range(15), 3)
     np.testing.assert_array_equal(found.items, np.argsort(-cosines, axis=1)[:, :3])
     np.testing.assert_allclose(found.scores, -np.sort(-cosines, axis=1)[:, :3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [[40, 10, 30, 20, 60, 50], list("dacbfe")])
+def test_columns_of_a_frame_are_found_by_label(rng, labels):
+    pd = pytest.importorskip("pandas")
+    table = np.where(rng.random((20, 6)) < 0.4, np.nan, rng.integers(1, 6, size=(20, 6)))
+    frame = pd.DataFrame(table, columns=labels)
+    who, what = np.nonzero(~np.isnan(table))
+    rows = Ratings.from_table(who, np.array(labels)[what], table[who, what])
+    for known in (rows, frame) if isinstance(labels[0], int) else (rows,):
+        model = MatrixFactorization(2, random_state=0).fit(known)
+        turned = model.transform(frame[sorted(labels)])
+        np.testing.assert_allclose(turned, model.transform(frame), atol=1e-12)
+        np.testing.assert_allclose(turned, model.transform(rows), atol=1e-12)
+    with pytest.warns(UserWarning, match="1 items were not fitted"):
+        fewer = model.transform(frame[labels[:4]].assign(other=1.0))
+    short = table.copy()
+    short[:, 4:] = np.nan
+    expected = model.transform(pd.DataFrame(short, columns=labels))
+    np.testing.assert_allclose(fewer, expected, atol=1e-12)

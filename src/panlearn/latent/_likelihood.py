@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -45,3 +45,31 @@ class Likelihood(Density):
         float
         """
         return float(-2 * self.score_samples(X).astype(float).sum() + 2 * self._n_parameters())
+
+
+class ClassedLikelihood(Likelihood):
+    """A density whose rows belong to classes; abstract."""
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from training data."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the most probable class of each row."""
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Learn from training data, and give the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, of any kind that both `fit` and `predict` take.
+        y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.fit(X, y, sample_weight).predict(X)

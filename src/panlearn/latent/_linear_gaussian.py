@@ -22,6 +22,7 @@ from panlearn.core.statistics import Moments
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._factors import Factors, FactorSums, Observed, expect, inferred
 from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._rows import coordinates
 
 FLOOR = 1e-9  # the least share of a feature's variance that is noise
 
@@ -201,13 +202,7 @@ class LinearGaussian(
         ndarray of shape (n_samples, n_features)
         """
         self._require_fitted()
-        factors = np.asarray(X)
-        if factors.ndim != 2 or factors.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X must have the shape (n_samples, {len(self.components_)}) of what transform "
-                f"returns; got {factors.shape}"
-            )
-        return factors @ self.components_ + self.mean_
+        return coordinates(X, len(self.components_)) @ self.components_ + self.mean_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Give the log density of each row, of the entries that it has.

@@ -67,16 +67,12 @@ def connected_graph(X: np.ndarray, k: int, p: float, n_jobs: int | None) -> Edge
     count, label = components(index, "they are joined by the shortest edge between each two")
     one, other = np.repeat(np.arange(len(X)), k), index.ravel()
     bridges = [(one, other, distance.ravel())]
-    members = [np.flatnonzero(label == c) for c in range(count)] if count > 1 else []
-    for c, here in enumerate(members):
-        if c + 1 == count:
-            break
-        search = index_of(X[here], p)
-        for there in members[c + 1 :]:
-            near, which = search.query(X[there], 1, n_jobs)
-            best = int(near[:, 0].argmin())
-            bridge = (here[which[best]], there[best : best + 1], near[best])
-            bridges.append(bridge)
+    for c in range(count - 1):
+        here, there = np.flatnonzero(label == c), np.flatnonzero(label > c)
+        near, which = (a[:, 0] for a in index_of(X[here], p).query(X[there], 1, n_jobs))
+        order = np.lexsort((near, label[there]))  # the nearest row of each component comes first
+        best = order[np.r_[True, np.diff(label[there[order]]) > 0]]
+        bridges.append((here[which[best]], there[best], near[best]))
     return _undirected(*(np.concatenate(part) for part in zip(*bridges, strict=True)), n=len(X))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.latent.ratings import Ratings, positions
@@ -16,8 +16,11 @@ from panlearn.latent.ratings import Ratings, positions
 def observed(estimator: Any, X: Any, *, reset: bool) -> Any:
     """The observed entries: stored ones, or of a dense X those that are not NaN.
 
-    With `reset` the estimator remembers the items; without, X must have the items that it has.
+    With `reset` the estimator remembers the items; without, X must have the items that it has:
+    those of Ratings, and of a data frame whose columns are labels of items, are found by label.
     """
+    if not reset and _is_frame(X) and not hasattr(estimator, "feature_names_in_"):
+        X = _labelled(X, estimator.ratings_.items)
     if isinstance(X, Ratings):
         X = X.matrix if reset else _aligned(X, estimator.ratings_.items)
     reject_hidden(X=X)
@@ -25,9 +28,7 @@ def observed(estimator: Any, X: Any, *, reset: bool) -> Any:
         estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite="allow-nan"
     )
     if not sparse.issparse(X):
-        rows, columns = np.nonzero(~np.isnan(X))
-        indptr = np.searchsorted(rows, np.arange(X.shape[0] + 1))
-        return sparse.csr_array((X[rows, columns], columns, indptr), shape=X.shape)
+        return _stored(X)
     if np.isnan(X.data).any():
         raise ValueError("X stores NaN; of a sparse X what is missing is not stored")
     X = sparse.csr_array(X)
@@ -41,9 +42,29 @@ def labels_of(X: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """The labels of users and items that X has, or their numbers."""
     if isinstance(X, Ratings):
         return X.users, X.items
-    if hasattr(X, "columns") and hasattr(X, "index"):
+    if _is_frame(X):
         return np.asarray(X.index), np.asarray(X.columns)
     return np.arange(shape[0]), np.arange(shape[1])
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "index")
+
+
+def _stored(X: np.ndarray) -> Any:
+    """The entries of a dense X that are not NaN."""
+    rows, columns = np.nonzero(~np.isnan(X))
+    indptr = np.searchsorted(rows, np.arange(X.shape[0] + 1))
+    return sparse.csr_array((X[rows, columns], columns, indptr), shape=X.shape)
+
+
+def _labelled(X: Any, items: np.ndarray) -> Any:
+    """A data frame as Ratings, if its columns are labels of items."""
+    labels = np.asarray(X.columns)
+    if (positions(items, labels) < 0).all():
+        return X
+    dense = check_array(X, dtype=FLOATS, ensure_all_finite="allow-nan")
+    return Ratings(_stored(dense), np.arange(len(dense)), labels)
 
 
 def _aligned(ratings: Ratings, items: np.ndarray) -> Any:

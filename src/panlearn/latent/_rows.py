@@ -22,6 +22,16 @@ def rows_in_memory(estimator: Any, X: Any, *, reset: bool = True) -> np.ndarray:
     return validate_data(estimator, X, reset=reset, dtype=FLOATS)
 
 
+def coordinates(X: Any, k: int) -> np.ndarray:
+    """What a user wants turned back into rows: of the shape that `transform` returns."""
+    array = np.asarray(X)
+    if array.ndim != 2 or array.shape[1] != k:
+        raise ValueError(
+            f"X must have the shape (n_samples, {k}) of what transform returns; got {array.shape}"
+        )
+    return array
+
+
 def power_of_two(value: float) -> float:
     """The power of two next above a size: to divide by it rounds nothing."""
     return float(np.ldexp(1.0, min(int(np.frexp(value)[1]), 1023))) if value > 0 else 1.0

@@ -31,14 +31,14 @@ from panlearn.latent._categories import (
     posteriors,
     starts_of,
 )
-from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._likelihood import ClassedLikelihood
 from panlearn.latent._missing import is_missing
 from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
 from panlearn.latent._words import distinct, has_words, named, numbered
 
 
 @dataclass(eq=False, repr=False)
-class CategoricalMixture(Likelihood, DensityMixin, Iterative, Estimator):
+class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     r"""Latent classes within which categorical features are independent, learned by EM.
 
     .. math::

@@ -28,13 +28,13 @@ from panlearn.latent._gaussians import (
     log_densities,
     summary_of,
 )
-from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._likelihood import ClassedLikelihood
 from panlearn.latent._mixture_starts import Steps, density_quantiles, require_values, starts
 from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
 
 
 @dataclass(eq=False, repr=False)
-class GaussianMixture(Likelihood, DensityMixin, Iterative, Estimator):
+class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     r"""A density that is a weighted sum of Gaussians, learned by EM.
 
     .. math::

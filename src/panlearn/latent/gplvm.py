@@ -23,7 +23,7 @@ from panlearn.latent._latent_positions import (
     log_likelihood,
     minimise_rows,
 )
-from panlearn.latent._rows import power_of_two, rows_in_memory
+from panlearn.latent._rows import coordinates, power_of_two, rows_in_memory
 
 REST = 1e-4  # the rise of the objective, a value of X, at which it is said to rest
 LOGS = (-14.0, 7.0)  # the range of the logarithms of the variances, for rows of unit variance
@@ -231,7 +231,8 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         ndarray of shape (n_samples, n_features)
         """
         process, _, unit = self._process()
-        k = process.kernel.gram(np.asarray(Z, dtype=float), process.Z, process.s)
+        positions = coordinates(Z, process.Z.shape[1]).astype(float)
+        k = process.kernel.gram(positions, process.Z, process.s)
         return (unit * (k @ process.weights) + self.mean_).astype(self.X_.dtype, copy=False)
 
     @property

@@ -13,7 +13,7 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.latent._buffet import BuffetChain
-from panlearn.latent._rows import power_of_two, rows_in_memory
+from panlearn.latent._rows import coordinates, power_of_two, rows_in_memory
 from panlearn.latent.dirichlet_process import Sweeps
 
 
@@ -227,7 +227,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         ndarray of shape (n_samples, n_features)
         """
         self._require_fitted()
-        return np.asarray(Z) @ self.components_ + self.mean_
+        return coordinates(Z, len(self.components_)) @ self.components_ + self.mean_
 
     @property
     def _n_features_out(self) -> int:

@@ -19,6 +19,7 @@ from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._rows import coordinates
 from panlearn.latent._spectrum import (
     Spectrum,
     from_moments,
@@ -273,12 +274,7 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         ndarray of shape (n_samples, n_features)
         """
         self._require_fitted()
-        scores = np.asarray(X)
-        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X must have the shape (n_samples, {self.n_components_}) of what transform "
-                f"returns; got {scores.shape}"
-            )
+        scores = coordinates(X, self.n_components_)
         return (scores * self._scale() if self.whiten else scores) @ self.components_ + self.mean_
 
     def score_samples(self, X: Any) -> np.ndarray:
