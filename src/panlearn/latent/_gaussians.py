@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import Covariance
@@ -159,7 +159,8 @@ def draw_missing(at: Mixture, X: np.ndarray, rng: np.random.Generator) -> np.nda
         noise = rng.standard_normal((len(part), int(missing.sum())))
         for j in np.unique(y):
             centred, uncertain = group.filled(j, y == j)
-            root = np.linalg.cholesky(uncertain[np.ix_(missing, missing)])
+            values, vectors = np.linalg.eigh(uncertain[np.ix_(missing, missing)])
+            root = vectors * np.sqrt(np.clip(values, 0, None))  # none may be left, but rounding
             guess = centred[:, missing] + at.means[j, missing] + noise[y == j] @ root.T
             out[np.ix_(part[y == j], missing)] = guess
     return out
@@ -236,31 +237,31 @@ class _Complete:
 
 
 class _Incomplete:
-    """Rows that miss the same entries."""
+    """Rows that miss the same entries; what depends on the components is found for all at once."""
 
     def __init__(
         self, at: Mixture, rows: np.ndarray, seen: np.ndarray, matrices: np.ndarray
     ) -> None:
-        self.at, self.rows, self.seen, self.matrices = at, rows[:, seen], seen, matrices
-        self.roots = [linalg.cholesky(m[np.ix_(seen, seen)], lower=True) for m in matrices]
+        self.at, self.rows, self.seen = at, rows[:, seen], seen
+        o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
+        known, cross = matrices[:, o[:, None], o], matrices[:, o[:, None], m]
+        self.roots = np.linalg.cholesky(known)
+        self.gains = np.linalg.solve(known, cross)
+        self.uncertain = np.zeros_like(matrices)
+        left = matrices[:, m[:, None], m] - cross.swapaxes(1, 2) @ self.gains
+        self.uncertain[:, m[:, None], m] = left
 
     def log_joint(self) -> np.ndarray:
         """Log π_j N(x_o | μ_jo, Σ_joo) of the entries that are there."""
-        out = np.empty((len(self.at.weights), len(self.rows)))
-        for j, root in enumerate(self.roots):
-            centred = self.rows - self.at.means[j, self.seen]
-            white = linalg.solve_triangular(root, centred.T, lower=True)
-            log_det = np.log(np.diag(root)).sum()
-            out[j] = -0.5 * ((white**2).sum(axis=0) + len(root) * LOG_2PI) - log_det
-        return out + np.log(self.at.weights)[:, None]
+        centred = self.rows - self.at.means[:, None, self.seen]
+        white = np.linalg.solve(self.roots, centred.swapaxes(1, 2))
+        log_det = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
+        constant = np.log(self.at.weights) - log_det - 0.5 * self.rows.shape[1] * LOG_2PI
+        return constant[:, None] - 0.5 * (white**2).sum(axis=1)
 
     def filled(self, j: int, here: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """E[x | x_o] - μ_j and Cov[x | x_o]."""
-        o, m, matrix, rows = self.seen, ~self.seen, self.matrices[j], self.rows[here]
-        centred = np.zeros((len(rows), len(o)))
-        centred[:, o] = rows - self.at.means[j, o]
-        gain = linalg.cho_solve((self.roots[j], True), matrix[np.ix_(o, m)])
-        centred[:, m] = centred[:, o] @ gain
-        uncertain = np.zeros_like(matrix)
-        uncertain[np.ix_(m, m)] = matrix[np.ix_(m, m)] - matrix[np.ix_(m, o)] @ gain
-        return centred, uncertain
+        rows = self.rows[here] - self.at.means[j, self.seen]
+        centred = np.empty((len(rows), len(self.seen)))
+        centred[:, self.seen], centred[:, ~self.seen] = rows, rows @ self.gains[j]
+        return centred, self.uncertain[j]
