@@ -367,3 +367,12 @@ def test_samples_have_the_law_of_the_model(rng):
 def test_what_is_no_start(more, says):
     with pytest.raises(ValueError, match=says):
         GaussianHMM(2, **more).fit([[0.0], [1.0], [0.5]])
+
+
+def test_missing_symbols_of_pandas():
+    pd = pytest.importorskip("pandas")
+    symbols = ["a", None, "b", "a"]
+    model = CategoricalHMM(2, random_state=0)
+    plain = model.fit(symbols).emissionprob_
+    found = model.fit(pd.Series(symbols, dtype="string")).emissionprob_
+    np.testing.assert_array_equal(found, plain)

@@ -95,3 +95,12 @@ def test_stability(c, stable):
 def test_what_is_no_system(call, says):
     with pytest.raises(ValueError, match=says):
         call()
+
+
+def test_what_has_no_answer_is_said():
+    integrator = LinearStateSpace([[0.0]], [[1.0]], [[1.0]])
+    with pytest.raises(ValueError, match="never settles"):
+        _ = integrator.static_gain
+    with pytest.raises(ValueError, match="2 is a pole"):
+        LinearStateSpace([[2.0]], [[1.0]], [[1.0]]).discretize(1.0, "bilinear")
+    assert integrator.frequency_response(2.0) == pytest.approx(np.array([[[-0.5j]]]))

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.sequence import MarkovChain
+from panlearn.sequence._chain_kernels import eliminate
 
 
 def gambler(n=6, p=0.4):
@@ -125,3 +127,44 @@ def test_samples_have_the_probabilities_of_the_chain(rng):
 def test_what_is_no_chain(call, says):
     with pytest.raises(ValueError, match=says):
         call()
+
+
+def test_thousands_of_states_take_no_minutes(rng):
+    n = 1500
+    P = np.zeros((n, n))
+    P[np.arange(n), (np.arange(n) + 1) % n], P[:, 0] = 0.5, 0.5
+    P[-1, 0] = 1.0
+    chain = MarkovChain.from_transition(P)
+    law = 0.5 ** np.arange(1.0, n + 1)
+    np.testing.assert_allclose(chain.stationary()[:1000], law[:1000], rtol=1e-12)
+    # a run of ten heads takes 2 (2^10 - 1) throws of a fair coin on average
+    assert chain.hitting_times([10])[0] == pytest.approx(2046, rel=1e-10)
+
+
+def test_elimination_is_its_reference(rng):
+    P = rng.dirichlet(np.ones(6), size=6)
+    law = eliminate(P)
+    np.testing.assert_allclose(law @ P, law, rtol=1e-13)
+    np.testing.assert_allclose(eliminate.py_func(P), law, rtol=1e-15)
+
+
+def test_steps_that_do_not_settle_are_told():
+    slow = MarkovChain.from_transition([[0.999, 0.001], [0.002, 0.998]], initial=[1.0, 0.0])
+    with pytest.warns(ConvergenceWarning, match="step 50"):
+        slow.stationary("power", max_iter=50)
+
+
+def test_steps_and_laws_that_are_none_are_refused():
+    chain = MarkovChain.from_transition([[0.9, 0.1], [0.2, 0.8]])
+    with pytest.raises(ValueError, match="0 or more"):
+        chain.n_step(-1)
+    for law in ([1.0, 1.0], [1.0], [-0.5, 1.5]):
+        with pytest.raises(ValueError, match="initial"):
+            chain.law(2, law)
+
+
+def test_batches_of_labels_of_two_types_are_refused():
+    chain = MarkovChain().partial_fit([1, 2, 1])
+    with pytest.raises(TypeError, match="one type"):
+        chain.partial_fit(["a", "b"])
+    assert chain.states_.tolist() == [1, 2]

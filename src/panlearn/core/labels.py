@@ -1,10 +1,28 @@
-"""Labels of classes: their codes, and the weights that classes are given."""
+"""Labels: which are missing, the codes of classes, and the weights that classes are given."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+
+def missing(column: np.ndarray) -> np.ndarray:
+    """Which entries are NaN, None or pandas' NA."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind != "O":
+        return np.zeros(len(column), dtype=bool)
+    return np.array([_is_missing(value) for value in column], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA has no truth
+        return True
 
 
 def require_two_classes(classes: np.ndarray) -> None:

@@ -8,23 +8,7 @@ from typing import Any
 
 import numpy as np
 
-
-def missing(column: np.ndarray) -> np.ndarray:
-    """Which entries are NaN, None or pandas' NA."""
-    if column.dtype.kind == "f":
-        return np.isnan(column)
-    if column.dtype.kind != "O":
-        return np.zeros(len(column), dtype=bool)
-    return np.array([_is_missing(value) for value in column], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas' NA has no truth
-        return True
+from panlearn.core.labels import missing
 
 
 def states_of(column: np.ndarray, name: Any) -> np.ndarray:

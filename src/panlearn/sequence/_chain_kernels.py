@@ -290,3 +290,26 @@ def draw_path(state: int, cumulative: np.ndarray, uniform: np.ndarray, path: np.
     for t in range(1, len(path)):
         row = cumulative[path[t - 1]]
         path[t] = min(np.searchsorted(row, uniform[t] * row[-1], side="right"), len(row) - 1)
+
+
+@njit(cache=True, nogil=True)
+def eliminate(P: np.ndarray) -> np.ndarray:
+    """The stationary law of one class, by elimination without subtraction: each entry keeps digits.
+
+    After Grassmann, Taksar and Heyman (1985).
+    """
+    A, n = P.copy(), len(P)
+    for k in range(n - 1, 0, -1):
+        total = A[k, :k].sum()
+        for i in range(k):
+            share = A[i, k] / total
+            A[i, k] = share
+            if share > 0.0:
+                for j in range(k):
+                    A[i, j] += share * A[k, j]
+    law = np.ones(n)
+    for k in range(1, n):
+        law[k] = 0.0
+        for i in range(k):
+            law[k] += law[i] * A[i, k]
+    return law / law.sum()

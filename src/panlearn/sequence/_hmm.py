@@ -228,7 +228,7 @@ def law(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Probabilities that sum to one in each row, as they are given, or uniform."""
     if given is None:
         return np.full(shape, 1 / shape[-1])
-    array = numbers(name, given, shape)
+    array = numbers(f"the probabilities {name}", given, shape)
     if not (array >= 0).all() or not np.allclose(array.sum(axis=-1), 1, rtol=0, atol=1e-6):
         raise ValueError(f"each row of {name} must hold probabilities that sum to one")
     return array / array.sum(axis=-1, keepdims=True)
@@ -249,5 +249,6 @@ def numbers(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from error
     if array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} must hold finite numbers of shape {shape}; got {array.shape}")
+        got = array.shape if array.shape != shape else "NaN or infinity among them"
+        raise ValueError(f"{name} must hold finite numbers of shape {shape}; got {got}")
     return array

@@ -1,4 +1,4 @@
-"""The graph of a transition matrix, and the law that its closed part settles in."""
+"""The graph of a transition matrix."""
 
 from __future__ import annotations
 
@@ -30,24 +30,10 @@ def period(P: np.ndarray, members: np.ndarray) -> int:
     return int(np.gcd.reduce(np.abs(level[source] + 1 - level[target]), initial=0))
 
 
-def eliminate(P: np.ndarray) -> np.ndarray:
-    """The stationary law of one class, by elimination without subtraction: each entry keeps digits.
-
-    After Grassmann, Taksar and Heyman (1985).
-    """
-    A, n = P.copy(), len(P)
-    for k in range(n - 1, 0, -1):
-        A[:k, k] /= A[k, :k].sum()
-        A[:k, :k] += np.outer(A[:k, k], A[k, :k])
-    law = np.ones(n)
-    for k in range(1, n):
-        law[k] = law[:k] @ A[:k, k]
-    return law / law.sum()
-
-
-def reachable(edges: np.ndarray) -> np.ndarray:
-    """Which states are reached from which, in any number of steps: squares of the matrix."""
-    reach = edges | np.eye(len(edges), dtype=bool)
-    for _ in range(len(edges).bit_length()):
-        reach = reach @ reach
-    return reach
+def reaching(edges: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """From which states one of the goal is reached, in any number of steps."""
+    found, new = goal.copy(), goal
+    while new.any():
+        new = edges[:, new].any(axis=1) & ~found
+        found |= new
+    return found

@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from panlearn.core.labels import missing
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sequences import map_blocks
 from panlearn.core.sources import Block, Rows, Sequences
 from panlearn.core.statistics import LabelCounts
-
-
-def missing(values: np.ndarray) -> np.ndarray:
-    """Where a symbol is NaN or None."""
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind == "O":
-        return np.array([v is None or v != v for v in values], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
 
 
 def label_counts(X: Sequences, y: Any = None, weight: Any = None) -> LabelCounts:
@@ -91,8 +83,8 @@ def encode(values: np.ndarray, categories: np.ndarray, name: str) -> np.ndarray:
     if unknown.any():
         shown = categories[:8].tolist()
         raise ValueError(
-            f"{values[unknown][0]!r} is not among the {len(categories)} symbols {shown}; name "
-            f"every symbol that may come in {name}"
+            f"{values[unknown].tolist()[0]!r} is not among the {len(categories)} symbols {shown}; "
+            f"name every symbol that may come in {name}"
         )
     return codes
 

@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from panlearn.core.labels import missing
 from panlearn.core.sources import Sequences
-from panlearn.core.statistics import Statistic
+from panlearn.core.statistics import LabelCounts, Statistic
 from panlearn.sequence._chain_kernels import count_path
-from panlearn.sequence._symbols import encode, label_counts, missing
+from panlearn.sequence._symbols import encode, label_counts
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class TransitionCounts(Statistic):
             return type(self)(self.states, self.start + other.start, self.step + other.step)
         if not len(self.states) or not len(other.states):
             return self if not len(other.states) else type(self)(*vars(other).values())
-        states = np.unique(np.concatenate([self.states, other.states]))
+        both = LabelCounts(self.states, self.start) + LabelCounts(other.states, other.start)
+        states = both.labels
         return self.among(states) + other.among(states)
 
     def among(self, states: np.ndarray) -> Self:

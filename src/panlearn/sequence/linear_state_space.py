@@ -104,14 +104,17 @@ class LinearStateSpace(Value):
     def static_gain(self) -> np.ndarray:
         r"""The output that a constant input settles to, :math:`D - C A^{-1} B`, of (p, m)."""
         A = self.A if self.dt is None else self.A - np.eye(len(self.A))
-        return self.D - self.C @ np.linalg.solve(A, self.B)
+        try:
+            return self.D - self.C @ np.linalg.solve(A, self.B)
+        except np.linalg.LinAlgError:
+            raise ValueError("the state sums up a constant input, so it never settles") from None
 
     def frequency_response(self, frequency: Any) -> np.ndarray:
         r"""Give the gain of waves, :math:`C (zI - A)^{-1} B + D`, z on the edge of stability.
 
         Parameters
         ----------
-        frequency : array-like of shape (n,)
+        frequency : float or array-like of shape (n,)
             Angular frequencies, in radians a unit of time.
 
         Returns
@@ -119,7 +122,7 @@ class LinearStateSpace(Value):
         ndarray of shape (n, n_outputs, n_inputs)
             Complex: how much larger, and how much later.
         """
-        w = 1j * np.asarray(frequency, dtype=float)
+        w = 1j * np.atleast_1d(np.asarray(frequency, dtype=float))
         z = w if self.dt is None else np.exp(w * self.dt)
         inner = z[:, None, None] * np.eye(len(self.A)) - self.A
         return self.C @ np.linalg.solve(inner, self.B.astype(complex)[None]) + self.D
@@ -154,8 +157,11 @@ class LinearStateSpace(Value):
         if method == "euler":
             return LinearStateSpace(eye + dt * self.A, dt * self.B, self.C, self.D, dt)
         half = eye - dt / 2 * self.A
-        A, B = np.linalg.solve(half, eye + dt / 2 * self.A), np.linalg.solve(half, dt * self.B)
-        C = np.linalg.solve(half.T, self.C.T).T
+        try:
+            inverse = np.linalg.inv(half)
+        except np.linalg.LinAlgError:
+            raise ValueError(f"2 / dt = {2 / dt:g} is a pole: take another dt") from None
+        A, B, C = inverse @ (eye + dt / 2 * self.A), inverse @ (dt * self.B), self.C @ inverse
         return LinearStateSpace(A, B, C, self.D + self.C @ B / 2, dt)
 
     def simulate(self, u: Any, initial: Any = None) -> np.ndarray:

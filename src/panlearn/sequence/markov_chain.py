@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
+from panlearn.core.labels import missing
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences, symbols_of
 from panlearn.sequence._base import SequenceModel
-from panlearn.sequence._chain_kernels import draw_path
-from panlearn.sequence._structure import classes, closed_classes, eliminate, period, reachable
-from panlearn.sequence._symbols import categories_of, encode, missing
+from panlearn.sequence._chain_kernels import draw_path, eliminate
+from panlearn.sequence._hmm import law as probabilities
+from panlearn.sequence._structure import classes, closed_classes, period, reaching
+from panlearn.sequence._symbols import categories_of, encode
 from panlearn.sequence._transition_counts import TransitionCounts
 
 TOLERANCE = 1e-10
@@ -102,15 +106,10 @@ class MarkovChain(SequenceModel):
         if P.ndim != 2 or P.shape[0] != P.shape[1] or not len(P):
             raise ValueError(f"transition must be a square matrix; got shape {P.shape}")
         n = len(P)
-        first = np.full(n, 1 / n) if initial is None else np.array(initial, dtype=float)
         labels = list(range(n)) if states is None else list(states)
         if len(labels) != n or len(set(labels)) != n:
             raise ValueError(f"states must be {n} different labels, one a row of transition")
-        if first.shape != (n,):
-            raise ValueError(f"initial has shape {first.shape}; it needs {n} probabilities")
-        for name, rows in (("transition", P), ("initial", first[None])):
-            if not (rows >= 0).all() or not np.allclose(rows.sum(axis=1), 1, rtol=0, atol=1e-8):
-                raise ValueError(f"each row of {name} must hold probabilities that sum to one")
+        P, first = probabilities("transition", P, (n, n)), probabilities("initial", initial, (n,))
         chain = cls(None if states is None else labels)
         chain.states_ = categories_of(None, labels, "states")
         chain.transmat_, chain.startprob_ = P, first
@@ -186,6 +185,8 @@ class MarkovChain(SequenceModel):
         -------
         ndarray of shape (n_states, n_states)
         """
+        if n < 0:
+            raise ValueError(f"n must be 0 or more steps; got {n!r}")
         return np.linalg.matrix_power(self._matrix(), n)
 
     def law(self, n: int, initial: Any = None) -> np.ndarray:
@@ -203,7 +204,8 @@ class MarkovChain(SequenceModel):
         ndarray of shape (n_states,)
         """
         P = self.n_step(n)
-        return (self.startprob_ if initial is None else np.asarray(initial, dtype=float)) @ P
+        first = probabilities("initial", initial, (len(P),))
+        return (self.startprob_ if initial is None else first) @ P
 
     @property
     def communicating_classes(self) -> list[list[Any]]:
@@ -280,8 +282,15 @@ class MarkovChain(SequenceModel):
         law = self.startprob_
         for _ in range(max_iter):
             last, law = law, law @ P
-            if np.abs(law - last).sum() < 1e-15:
+            if (change := np.abs(law - last).sum()) < 1e-15:
                 break
+        else:
+            warnings.warn(
+                f"the law still changed by {change:.2g} at step {max_iter}, above 1e-15; raise "
+                'max_iter, or take method="eigen"',
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return law / law.sum()
 
     def reversal(self) -> MarkovChain:
@@ -317,9 +326,8 @@ class MarkovChain(SequenceModel):
         goal = np.isin(np.arange(len(P)), self._codes(list(targets)))
         stopped = np.where(goal[:, None], np.eye(len(goal)), P)
         # a state from which some state without a way to the targets is reached waits for ever
-        reach = reachable(stopped > 0)
-        lost = ~reach[:, goal].any(axis=1)
-        free = ~goal & ~reach[:, lost].any(axis=1)
+        lost = ~reaching(stopped > 0, goal)
+        free = ~goal & ~reaching(stopped > 0, lost)
         times = np.where(goal, 0.0, np.inf)
         inner = np.eye(free.sum()) - P[np.ix_(free, free)]
         times[free] = np.linalg.solve(inner, np.ones(free.sum()))
