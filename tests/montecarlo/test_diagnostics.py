@@ -76,3 +76,9 @@ def test_what_cannot_be_said_is_nan(rng):
 def test_shapes_that_are_no_chains_are_refused(shape):
     with pytest.raises(ValueError, match="must have shape"):
         diagnostics.rhat(np.zeros(shape))
+
+
+def test_signs_have_an_r_hat():
+    spins = np.tile([1.0, -1.0], (4, 50))
+    # all are as far from their median: only their places count, which agree
+    assert diagnostics.rhat(spins) == pytest.approx(np.sqrt(49 / 50))

@@ -188,3 +188,16 @@ def test_paths_that_break_down_are_counted():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "conditional",
+    [
+        lambda rng, x: x[:, 0] * np.nan,
+        lambda rng, x: x,
+        lambda rng, x: rng.normal(),  # one number for all chains: they would be one
+    ],
+)
+def test_a_conditional_gives_a_number_a_chain(conditional):
+    with pytest.raises(ValueError, match="conditional of 0 must give finite draws of shape"):
+        gibbs([conditional], np.ones((3, 1)), n_draws=5, n_warmup=0)

@@ -136,3 +136,20 @@ def test_bad_input_is_named(change, message):
     arguments = {"log_density": NORMAL, "init": np.zeros((2, 1)), "random_state": 0, **change}
     with pytest.raises(ValueError, match=message):
         metropolis_hastings(**arguments)
+
+
+@pytest.mark.parametrize("n_warmup", [1, 2, 5, 20])
+def test_one_chain_may_have_a_short_warmup(n_warmup):
+    draws = metropolis_hastings(
+        lambda x: -(x**2).sum(axis=1) / 2,
+        [[0.0, 0.0]],
+        n_draws=50,
+        n_warmup=n_warmup,
+        random_state=0,
+    )
+    assert np.isfinite(draws.draws).all()
+
+
+def test_a_target_needs_draws_to_be_measured_on():
+    with pytest.raises(ValueError, match="four draws"):
+        metropolis_hastings(lambda x: -(x[:, 0] ** 2), [[0.0]], n_draws=3, target_ess=10)

@@ -110,8 +110,10 @@ class Adaptation:
 
 
 def covariance_root(positions: np.ndarray) -> np.ndarray | None:
-    r"""Cholesky factor of the covariance, shrunk to its diagonal; None if a column stood still."""
+    """Cholesky factor of the covariance, shrunk to its diagonal; None if a column stood still."""
     n, dim = positions.shape
+    if n < 2:
+        return None
     covariance = np.atleast_2d(np.cov(positions, rowvar=False))
     keep = n / (n + 5 + dim)
     covariance = keep * covariance + (1 - keep) * np.diag(np.diag(covariance))

@@ -76,6 +76,10 @@ def run(
 ) -> Draws:
     """Warm up, draw, and stop early once the least effective sample size is reached."""
     _check_counts(n_draws=n_draws, n_warmup=n_warmup, thin=thin)
+    if target_ess is not None and n_draws < 4:
+        raise ValueError(
+            f"an effective sample size needs four draws a chain; got n_draws={n_draws}"
+        )
     if target_ess is not None and not target_ess > 0:
         raise ValueError(f"target_ess must be positive; got {target_ess!r}")
     position, rng = _start(start), generator(random_state)

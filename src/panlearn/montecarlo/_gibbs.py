@@ -31,7 +31,14 @@ class Gibbs:
         order = rng.integers(count, size=count) if self.shuffled else range(count)
         for i in order:
             columns, conditional = self.blocks[i]
-            position[:, columns] = conditional(rng, position)
+            drawn = np.asarray(conditional(rng, position), dtype=float)
+            if drawn.shape != position[:, columns].shape or not np.isfinite(drawn).all():
+                raise ValueError(
+                    f"the conditional of {columns} must give finite draws of shape "
+                    f"{position[:, columns].shape}; it gave {drawn.shape}"
+                    f"{'' if np.isfinite(drawn).all() else ', some of them NaN or infinite'}"
+                )
+            position[:, columns] = drawn
         return State(position, None, state.acceptance)
 
 

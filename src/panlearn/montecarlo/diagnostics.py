@@ -65,7 +65,8 @@ def rhat(draws: ArrayLike) -> Any:
     r""":math:`\hat R` of the ranks of half chains, in location or in spread, whichever is worse."""
     x = _halves(_three(draws))
     folded = np.abs(x - np.median(x, axis=(0, 1)))
-    return _shaped(np.maximum(_rhat(_scores(x)), _rhat(_scores(folded))), draws)
+    # where all draws are as far from the median, as of signs, their spread has nothing to say
+    return _shaped(np.fmax(_rhat(_scores(x)), _rhat(_scores(folded))), draws)
 
 
 def ess_bulk(draws: ArrayLike) -> Any:
