@@ -375,6 +375,7 @@ def test_a_diffuse_start_does_not_draw_a_series_to_zero(rng, far):
     # the rounding of the shifted series, in units of the noise, is what is left
     loss = 1e-7 + 1e3 * far * np.finfo(float).eps
     near, away = model.filter(Y, U)[0], model.filter(Y + far, U)[0]
+    np.testing.assert_array_equal(model.filter(Y[:3], U[:3])[0], near[:3])  # no look ahead
     np.testing.assert_allclose(away[2:] - [far, 0.0], near[2:], rtol=0, atol=0.1 * loss)
     assert model.score_samples(Y + far, U)[0] == pytest.approx(
         model.score_samples(Y, U)[0], abs=loss

@@ -137,24 +137,23 @@ class StateSpace:
         return np.einsum("tij,tj->ti", self.B[: len(U)], U[: len(self.B)])
 
     def _centre(self, Y: np.ndarray, pushes: np.ndarray) -> np.ndarray:
-        """The mean of the first state; of a diffuse one the best fit to the first observations.
+        """The mean of the first state; of a diffuse one the nearest that shows the first row seen.
 
         In the limit of no prior any mean gives the same. Short of it, one far from the observations
-        would draw them towards it.
+        would draw them towards it; and a later row would be a look ahead.
         """
-        mean, n = self.first[0], self.F.shape[-1]
-        if self.start != "diffuse":
+        mean = self.first[0]
+        some = np.flatnonzero(~np.isnan(Y).all(axis=1))
+        if self.start != "diffuse" or not len(some):
             return mean
-        reach, offset, rows, left = np.eye(n), np.zeros(n), np.empty((0, n)), np.empty(0)
-        for t in range(min(len(Y), 100 * n)):
-            if len(left) >= 4 * n:
-                break
-            seen, H = ~np.isnan(Y[t]), self.H[t % len(self.H)]
-            rows = np.vstack([rows, (H @ reach)[seen]])
-            left = np.append(left, (Y[t] - self.d - H @ (reach @ mean + offset))[seen])
-            F, push = self.F[t % len(self.F)], pushes[t % len(pushes)]
-            reach, offset = F @ reach, F @ offset + push
-        return mean + np.linalg.lstsq(rows, left)[0]
+        reach, ahead = np.eye(len(mean)), mean
+        for t in range(some[0]):
+            F = self.F[t % len(self.F)]
+            reach, ahead = F @ reach, F @ ahead + pushes[t % len(pushes)]
+        H, left = self.H[some[0] % len(self.H)], Y[some[0]] - self.d
+        left, seen = left - H @ ahead, ~np.isnan(left)
+        move = np.linalg.lstsq(H[seen], left[seen])[0]
+        return mean + np.linalg.lstsq(reach, move)[0]
 
     def walk(self, Y: np.ndarray, U: np.ndarray | None, *, back: bool) -> Walk:
         """Filter one series, and smooth it if asked."""

@@ -59,8 +59,8 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         d, of shape (m,).
     start : {"known", "stationary", "diffuse"}, default="known"
         The first state has the law of `initial_mean` and `initial_covariance`; or the one that F
-        and Q keep; or next to none, a variance 1e7 times that of the noise, about a fit to the
-        first observations of a series.
+        and Q keep; or next to none, a variance 1e7 times that of the noise, about a state
+        that shows the first observation of a series.
     initial_mean : array-like or None, default=None
         m, of shape (n,).
     initial_covariance : array-like or None, default=None
@@ -102,8 +102,8 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     missing, and next to nothing once the covariance of matrices that do not vary has
     come to rest. A component that is NaN is not observed, alone or with others. A model whose
     matrices are known is made by `from_matrices`, without `fit`. EM never lowers the likelihood
-    (but for a stationary start, which moves with F and Q); covariances are learned whole, or a
-    block or the diagonal of one by a mask.
+    (but for a stationary or a diffuse start, which moves with the noise); covariances are learned
+    whole, or a block or the diagonal of one by a mask.
 
     References
     ----------
