@@ -1,0 +1,159 @@
+"""What EM learns of a linear Gaussian model: never downhill, and only what is asked for."""
+
+import numpy as np
+import pytest
+
+from panlearn.core.sources import Sequences
+from panlearn.sequence import KalmanFilter
+from panlearn.sequence._state_space import expect
+
+
+def random_model(rng, n=3, m=2, p=0, T=None, **parameters):
+    """A stable model; with T its matrices vary with time."""
+    lead = () if T is None else (T,)
+
+    def covariance(k):
+        A = rng.normal(size=(*lead, k, 2 * k))
+        return A @ np.swapaxes(A, -1, -2) / (2 * k)
+
+    F = 0.5 * rng.normal(size=(*lead, n, n)) / np.sqrt(n)
+    matrices = (F + 0.4 * np.eye(n), rng.normal(size=(*lead, m, n)), covariance(n), covariance(m))
+    start = rng.normal(size=(n, n))
+    parameters.setdefault("initial_mean", rng.normal(size=n))
+    parameters.setdefault("initial_covariance", start @ start.T)
+    parameters.setdefault("observation_offset", rng.normal(size=m))
+    if p:
+        parameters["control"] = rng.normal(size=(*lead, n, p))
+    return KalmanFilter.from_matrices(*matrices, **parameters)
+
+
+def test_em_never_lowers_the_likelihood_and_finds_the_dynamics(rng):
+    truth = KalmanFilter.from_matrices(
+        [[0.9, 0.2], [-0.2, 0.9]], np.eye(2), 0.1 * np.eye(2), 0.05 * np.eye(2), start="stationary"
+    )
+    series = [truth.sample(300, seed)[0] for seed in range(4)]
+    series[1][50:60, 0] = np.nan
+    model = KalmanFilter(2, observation=np.eye(2), max_iter=300, tol=1e-7, random_state=0)
+    model.fit(series)
+    values = np.array(model.history_["log_likelihood"])
+    assert np.diff(values).min() > -1e-9
+    assert model.score(series) > truth.score(series)
+    np.testing.assert_allclose(model.transition_, truth.transition_, atol=0.05)  # 4 * 300 steps
+    np.testing.assert_allclose(model.transition_covariance_, 0.1 * np.eye(2), atol=0.02)
+
+
+def test_expected_moments_give_the_gradient_of_the_likelihood(rng):
+    """Fisher's identity: it is the gradient of the expected complete likelihood."""
+    model = random_model(rng, 2, 3, 1)
+    U, X = rng.normal(size=(8, 1)), rng.normal(size=(8, 3))
+    X[1, 0] = X[3] = X[6, 1:] = np.nan
+    values = np.hstack([X, U])
+    moments = expect(model._model(), Sequences(values, np.array([0, 8])), None, None)
+    state_noise = np.linalg.inv(model.transition_covariance_)
+    noise = np.linalg.inv(model.observation_covariance_)
+    move = np.hstack([model.transition_, model.control_])
+    show = np.column_stack([model.observation_, model.observation_offset_])
+    by_move = state_noise @ (moments.across - move @ moments.before)
+    by_show = noise @ (moments.shown - show @ moments.shower)
+    start = np.linalg.solve(model.initial_covariance_, moments.first - model.initial_mean_)
+    left = moments.observed - show @ moments.shown.T - moments.shown @ show.T
+    left += show @ moments.shower @ show.T
+    spread = 0.5 * noise @ (left - 8 * model.observation_covariance_) @ noise
+    for name, expected in (
+        ("transition_", by_move[:, :2]),
+        ("control_", by_move[:, 2:]),
+        ("observation_", by_show[:, :2]),
+        ("observation_offset_", by_show[:, 2]),
+        ("initial_mean_", start),
+        ("observation_covariance_", spread + spread.T - np.diag(np.diag(spread))),
+    ):
+        value = getattr(model, name)
+        found = np.empty(value.shape)
+        for place in np.ndindex(value.shape):
+            scores = []
+            for step in (1e-5, -1e-5):
+                moved = value.copy()
+                moved[place] += step
+                if "covariance" in name:
+                    moved[place[::-1]] = moved[place]
+                setattr(model, name, moved)
+                scores.append(model.score_samples(X, U)[0])
+            setattr(model, name, value)
+            found[place] = (scores[0] - scores[1]) / 2e-5
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_what_is_masked_stays_and_the_rest_is_learned(rng):
+    truth = KalmanFilter.from_matrices(
+        [[1.0, 1.0], [0.0, 0.7]], [[1.0, 0.0]], np.diag([0.0, 0.2]), [[0.3]], start="known"
+    )
+    X = [truth.sample(200, seed)[0] for seed in range(3)]
+    model = KalmanFilter(
+        transition=[[1.0, 1.0], [0.0, 0.2]],
+        observation=[[1.0, 0.0]],
+        transition_covariance=np.diag([0.0, 1.0]),
+        observation_covariance=[[1.0]],
+        initial_mean=np.zeros(2),
+        initial_covariance=np.eye(2),
+        observation_offset=[0.0],
+        learn={
+            "transition": [[False, False], [False, True]],
+            "transition_covariance": [[False, False], [False, True]],
+            "observation_covariance": True,
+        },
+        max_iter=500,
+    ).fit(X)
+    assert model.transition_[1, 1] == pytest.approx(0.7, abs=0.1)
+    assert model.transition_covariance_[1, 1] == pytest.approx(0.2, abs=0.08)
+    assert model.observation_covariance_[0, 0] == pytest.approx(0.3, abs=0.1)
+    np.testing.assert_array_equal(model.transition_[0], [1, 1])
+    assert model.transition_[1, 0] == 0
+    np.testing.assert_array_equal(model.transition_covariance_[0], [0, 0])
+    np.testing.assert_array_equal(model.observation_, [[1, 0]])
+    assert np.diff(model.history_["log_likelihood"]).min() > -1e-9
+
+
+def test_control_is_learned(rng):
+    truth = random_model(rng, 2, 2, 1, observation_offset=np.zeros(2))
+    U = [rng.normal(size=(150, 1)) for _ in range(3)]
+    X = [truth.sample(150, seed, u)[0] for seed, u in enumerate(U)]
+    names = ("transition", "observation", "transition_covariance", "observation_covariance")
+    given = {name: getattr(truth, name + "_") for name in names}
+    given |= {"observation_offset": np.zeros(2), "initial_mean": truth.initial_mean_}
+    given |= {"initial_covariance": truth.initial_covariance_}
+    model = KalmanFilter(**given, learn=("control",), tol=1e-9, max_iter=500).fit(X, control=U)
+    at_truth = truth.score_samples(X, U).sum()
+    # twice the gain over the truth is a chi-square of two degrees of freedom
+    assert 0 < model.score_samples(X, U).sum() - at_truth < 5
+    assert model.smooth(X, U)[0][0].shape == (150, 2)
+    with pytest.raises(ValueError, match="needs the inputs"):
+        model.filter(X)
+
+
+def test_nothing_to_learn_takes_no_step(rng):
+    truth = random_model(rng)
+    names = [n for n in vars(truth) if n.endswith("_") and n != "n_features_in_"]
+    given = {n[:-1]: getattr(truth, n) for n in names if n != "control_"}
+    X = truth.sample(20, 0)[0]
+    model = KalmanFilter(**given, learn=()).fit(X)
+    assert model.n_iter_ == 0
+    np.testing.assert_array_equal(model.filter(X)[0], truth.filter(X)[0])
+
+
+@pytest.mark.parametrize("varying", [False, True])
+def test_an_offset_that_is_not_learned_is_zero(rng, varying):
+    X = 50 + np.cumsum(rng.normal(size=(60, 1)), axis=0)
+    observation = np.ones((60, 1, 1)) if varying else [[1.0]]
+    parameters = {"initial_mean": [0.0], "initial_covariance": [[1e4]], "transition": [[1.0]]}
+    learn = None if varying else ("transition_covariance",)
+    model = KalmanFilter(
+        **parameters, observation=observation, observation_covariance=[[1.0]], learn=learn
+    )
+    assert model.set_params(tol=1e-3).fit(X).observation_offset_ == [0.0]
+
+
+def test_gaps_may_be_learned_from_without_noise(rng):
+    X = rng.normal(size=(50, 2))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    model = KalmanFilter(2, observation_covariance=np.zeros((2, 2)), max_iter=5, tol=1.0).fit(X)
+    assert np.isfinite(model.score(X))
