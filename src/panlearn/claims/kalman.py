@@ -42,7 +42,7 @@ def mean_and_covariance_propagate() -> Iterator[Evidence]:
     yield equal("covariance of draws", np.cov(drawn.T), ahead.covariance, 0.02)
     state = model.initial_state()
     for _ in range(500):
-        state = model.advance(state)
+        state = model.advance(state, [0.0])
     fixed = linalg.solve_discrete_lyapunov(F, Q)
     yield equal("covariance after 500 steps", state.covariance, fixed, 1e-14)
 

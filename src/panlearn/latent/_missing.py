@@ -1,11 +1,10 @@
-"""What is missing, and rows grouped by the entries that they miss."""
+"""Rows grouped by the entries that they miss."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.utils._missing import is_pandas_na
 
 
 def by_pattern(rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -21,8 +20,3 @@ def by_pattern(rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     ends = np.cumsum(np.bincount(code.ravel()))
     for index, i in zip(np.split(order, ends[:-1]), first, strict=True):
         yield index, ~holes[i]
-
-
-def is_missing(values: np.ndarray) -> np.ndarray:
-    """Where an object is None, pandas' NA, or differs from itself, as NaN does."""
-    return np.array([v is None or is_pandas_na(v) or v != v for v in values], dtype=bool)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from panlearn.core.labels import missing
 from panlearn.core.sources import as_batches, is_dask
-from panlearn.latent._missing import is_missing
 
 
 def has_words(X: Any) -> bool:
@@ -36,7 +36,7 @@ def _are_numbers(X: Any) -> bool:
 
 def distinct(column: np.ndarray, j: int) -> np.ndarray:
     """The sorted values of a column, in an array of their own type."""
-    values = column[~is_missing(column)]
+    values = column[~missing(column)]
     words, numbers = (any(isinstance(v, kind) for v in values) for kind in (str, Real))
     if (words and numbers) or not all(isinstance(v, str | Real) for v in values):
         kinds = sorted({type(v).__name__ for v in values})
@@ -50,7 +50,7 @@ def numbered(table: np.ndarray, categories: list[np.ndarray]) -> np.ndarray:
     """Words as the number of their category, numbers as they are; NaN where there is none."""
     out = np.full(table.shape, np.nan)
     for j, known in enumerate(categories):
-        seen = ~is_missing(table[:, j])
+        seen = ~missing(table[:, j])
         if known.dtype.kind != "U":
             out[seen, j] = table[seen, j].astype(float)
             continue

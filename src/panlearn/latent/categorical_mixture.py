@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.labels import missing
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
@@ -32,7 +33,6 @@ from panlearn.latent._categories import (
     starts_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
-from panlearn.latent._missing import is_missing
 from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
 from panlearn.latent._words import distinct, has_words, named, numbered
 
@@ -236,11 +236,11 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         responsibilities = posteriors(at, ones_of(numbers, at.categories))[1]
         words = self._knows_words()
         out = np.array(X, dtype=object) if words else np.array(numbers)
-        for j, missing in enumerate(np.isnan(numbers).T):
+        for j, empty in enumerate(np.isnan(numbers).T):
             if words:
-                missing = is_missing(out[:, j])
-            guess = (responsibilities[missing] @ self.feature_prob_[j]).argmax(axis=1)
-            out[missing, j] = self.categories_[j][guess]
+                empty = missing(out[:, j])
+            guess = (responsibilities[empty] @ self.feature_prob_[j]).argmax(axis=1)
+            out[empty, j] = self.categories_[j][guess]
         return out
 
     def sample(

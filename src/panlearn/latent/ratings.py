@@ -9,8 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.labels import missing
 from panlearn.core.value import Value
-from panlearn.latent._missing import is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def _numbered(labels: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if array.dtype.kind != "O":
         found, numbers = np.unique(array, return_inverse=True)
         return numbers, found
-    if is_missing(array).any():
+    if missing(array).any():
         raise ValueError(f"{name} has labels that are missing; leave such lines out")
     distinct = {label: i for i, label in enumerate(dict.fromkeys(array.tolist()))}
     names = np.empty(len(distinct), dtype=object)
