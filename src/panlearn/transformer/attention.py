@@ -6,7 +6,8 @@ r"""Attention: every token takes a weighted mean of what others say, with masks 
 
 :math:`M` is zero where a query (row) may look at a key (column) and minus infinity elsewhere; the
 softmax runs along each row. `attention` goes through PyTorch's fused kernel, which never holds the
-matrix of weights; `attention_weights` shows that matrix. `MultiHeadAttention` puts projections
+matrix of weights (short causal texts are trained on a CPU in blocks, which is quicker there);
+`attention_weights` shows that matrix. `MultiHeadAttention` puts projections
 around it: one head of keys for each head of queries, for a group of them, or for all; of the
 sequence itself or of another one.
 
@@ -48,6 +49,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from panlearn.transformer import _causal
 from panlearn.transformer._positions import rotary_positions, rotate, sinusoidal_positions
 
 __all__ = [
@@ -149,6 +151,8 @@ def attention(
         return _of_one_query(query, key, value, mask, group)
     if group > 1:
         key, value = (t.repeat_interleave(group, dim=-3) for t in (key, value))
+    if causal and mask is None and not dropout and _causal.suits(query, key):
+        return _causal.causal_attention(query, key, value)
     if causal and (mask is not None or n != m):
         lower = causal_mask(n, m).to(query.device)
         mask, causal = lower if mask is None else mask & lower, False
