@@ -9,25 +9,6 @@ from panlearn.sequence._kalman_kernels import triangularise
 from panlearn.sequence._state_space import root
 
 
-def random_model(rng, n=3, m=2, p=0, T=None, **parameters):
-    """A stable model; with T its matrices vary with time."""
-    lead = () if T is None else (T,)
-
-    def covariance(k):
-        A = rng.normal(size=(*lead, k, 2 * k))
-        return A @ np.swapaxes(A, -1, -2) / (2 * k)
-
-    F = 0.5 * rng.normal(size=(*lead, n, n)) / np.sqrt(n)
-    matrices = (F + 0.4 * np.eye(n), rng.normal(size=(*lead, m, n)), covariance(n), covariance(m))
-    start = rng.normal(size=(n, n))
-    parameters.setdefault("initial_mean", rng.normal(size=n))
-    parameters.setdefault("initial_covariance", start @ start.T)
-    parameters.setdefault("observation_offset", rng.normal(size=m))
-    if p:
-        parameters["control"] = rng.normal(size=(*lead, n, p))
-    return KalmanFilter.from_matrices(*matrices, **parameters)
-
-
 def at(matrix, t, ndim=2):
     return matrix[t] if matrix.ndim > ndim else matrix
 
@@ -65,7 +46,7 @@ def conditioned(mean, cov, wanted, seen, values):
 
 @pytest.mark.parametrize("varying", [False, True])
 @pytest.mark.parametrize("p", [0, 2])
-def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(rng, varying, p):
+def test_filter_smoother_and_likelihood_are_of_the_joint_gaussian(rng, varying, p, random_model):
     T, n, m = 6, 3, 2
     model = random_model(rng, n, m, p, T if varying else None)
     U = rng.normal(size=(T, p)) if p else None
@@ -90,7 +71,7 @@ def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(rng, var
     np.testing.assert_allclose(model.score_samples(Y, U), [law.logpdf(flat[seen])], rtol=1e-10)
 
 
-def test_more_observations_than_states_are_collapsed_without_loss(rng):
+def test_more_observations_than_states_are_collapsed_without_loss(rng, random_model):
     T, n, m = 5, 2, 6
     model = random_model(rng, n, m)
     Y = rng.normal(size=(T, m))
@@ -107,7 +88,7 @@ def test_more_observations_than_states_are_collapsed_without_loss(rng):
     np.testing.assert_allclose(model.score_samples(Y), [law.logpdf(Y.ravel())], rtol=1e-10)
 
 
-def test_forecasts_are_those_of_the_joint_gaussian_and_intervals_hold_their_share(rng):
+def test_forecasts_are_of_the_joint_gaussian_and_intervals_hold_their_share(rng, random_model):
     T, steps, n, m = 5, 3, 3, 2
     model = random_model(rng, n, m, 1)
     U = rng.normal(size=(T + steps, 1))
@@ -124,7 +105,7 @@ def test_forecasts_are_those_of_the_joint_gaussian_and_intervals_hold_their_shar
     np.testing.assert_allclose((high - low)[0, 0], 2 * 1.6448536 * found.covariance[0, 0, 0] ** 0.5)
 
 
-def test_covariances_that_came_to_rest_are_those_of_the_whole_recursion(rng):
+def test_covariances_that_came_to_rest_are_those_of_the_whole_recursion(rng, random_model):
     model = random_model(rng)
     Y, _ = model.sample(500, 0)
     Y[200, 1] = np.nan  # wakes it up
@@ -167,7 +148,7 @@ def test_covariances_stay_positive_definite_with_tiny_noise():
     assert np.linalg.eigvalsh(covariances).min() > 0
 
 
-def test_update_and_advance_walk_as_filter_does(rng):
+def test_update_and_advance_walk_as_filter_does(rng, random_model):
     model = random_model(rng, p=1)
     Y, U = rng.normal(size=(4, 2)), rng.normal(size=(4, 1))
     Y[2, 0] = np.nan
@@ -180,7 +161,7 @@ def test_update_and_advance_walk_as_filter_does(rng):
         state = model.advance(state, U[t])
 
 
-def test_starts(rng):
+def test_starts(rng, random_model):
     known = random_model(rng)
     matrices = {
         name: getattr(known, name + "_")
@@ -230,7 +211,7 @@ def test_what_does_not_fit_together_is_said(rng, parameters, message):
         KalmanFilter(**parameters).fit(rng.normal(size=(5, 2)))
 
 
-def test_a_matrix_that_varies_has_to_be_long_enough(rng):
+def test_a_matrix_that_varies_has_to_be_long_enough(rng, random_model):
     model = random_model(rng, T=4)
     with pytest.raises(ValueError, match="has 4 steps, and the series has 6"):
         model.filter(rng.normal(size=(6, 2)))

@@ -8,25 +8,6 @@ from panlearn.sequence import KalmanFilter
 from panlearn.sequence._state_space import expect
 
 
-def random_model(rng, n=3, m=2, p=0, T=None, **parameters):
-    """A stable model; with T its matrices vary with time."""
-    lead = () if T is None else (T,)
-
-    def covariance(k):
-        A = rng.normal(size=(*lead, k, 2 * k))
-        return A @ np.swapaxes(A, -1, -2) / (2 * k)
-
-    F = 0.5 * rng.normal(size=(*lead, n, n)) / np.sqrt(n)
-    matrices = (F + 0.4 * np.eye(n), rng.normal(size=(*lead, m, n)), covariance(n), covariance(m))
-    start = rng.normal(size=(n, n))
-    parameters.setdefault("initial_mean", rng.normal(size=n))
-    parameters.setdefault("initial_covariance", start @ start.T)
-    parameters.setdefault("observation_offset", rng.normal(size=m))
-    if p:
-        parameters["control"] = rng.normal(size=(*lead, n, p))
-    return KalmanFilter.from_matrices(*matrices, **parameters)
-
-
 def test_em_never_lowers_the_likelihood_and_finds_the_dynamics(rng):
     truth = KalmanFilter.from_matrices(
         [[0.9, 0.2], [-0.2, 0.9]], np.eye(2), 0.1 * np.eye(2), 0.05 * np.eye(2), start="stationary"
@@ -42,7 +23,7 @@ def test_em_never_lowers_the_likelihood_and_finds_the_dynamics(rng):
     np.testing.assert_allclose(model.transition_covariance_, 0.1 * np.eye(2), atol=0.02)
 
 
-def test_expected_moments_give_the_gradient_of_the_likelihood(rng):
+def test_expected_moments_give_the_gradient_of_the_likelihood(rng, random_model):
     """Fisher's identity: it is the gradient of the expected complete likelihood."""
     model = random_model(rng, 2, 3, 1)
     U, X = rng.normal(size=(8, 1)), rng.normal(size=(8, 3))
@@ -113,7 +94,7 @@ def test_what_is_masked_stays_and_the_rest_is_learned(rng):
     assert np.diff(model.history_["log_likelihood"]).min() > -1e-9
 
 
-def test_control_is_learned(rng):
+def test_control_is_learned(rng, random_model):
     truth = random_model(rng, 2, 2, 1, observation_offset=np.zeros(2))
     U = [rng.normal(size=(150, 1)) for _ in range(3)]
     X = [truth.sample(150, seed, u)[0] for seed, u in enumerate(U)]
@@ -130,7 +111,7 @@ def test_control_is_learned(rng):
         model.filter(X)
 
 
-def test_nothing_to_learn_takes_no_step(rng):
+def test_nothing_to_learn_takes_no_step(rng, random_model):
     truth = random_model(rng)
     names = [n for n in vars(truth) if n.endswith("_") and n != "n_features_in_"]
     given = {n[:-1]: getattr(truth, n) for n in names if n != "control_"}
