@@ -36,16 +36,14 @@ def main() -> None:
     arguments = parser.parse_args()
     for family in arguments.family:
         module = load(family)
-        rows = [
-            row
-            for workload in module.workloads()
-            if arguments.only in workload.name
-            for row in run(workload)
-        ]
+        workloads = list(module.workloads())
+        chosen = [workload for workload in workloads if arguments.only in workload.name]
+        rows = [row for workload in chosen for row in run(workload)]
         growth = {} if arguments.only else getattr(module, "growth", dict)()
         show(family, rows, growth)
         if rows:
-            write(family, rows, growth, beside=bool(arguments.only))
+            others = {workload.name for workload in workloads if workload not in chosen}
+            write(family, rows, growth, others)
 
 
 if __name__ == "__main__":

@@ -144,13 +144,13 @@ def machine() -> dict[str, str]:
     }
 
 
-def write(family: str, rows: list[Row], growth: dict[str, float], beside: bool) -> None:
-    """Keep the results of a family's last run; or put those of some workloads beside the others."""
+def write(family: str, rows: list[Row], growth: dict[str, float], others: set[str]) -> None:
+    """Keep the results of a run, and of the other workloads those that were kept before."""
     RESULTS.mkdir(exist_ok=True)
     path, kept = RESULTS / f"{family}.json", [vars(r) for r in rows]
-    if beside and path.exists():
-        old, names = json.loads(path.read_text()), {r.workload for r in rows}
-        kept = [r for r in old["rows"] if r["workload"] not in names] + kept
+    if others and path.exists():
+        old = json.loads(path.read_text())
+        kept = [r for r in old["rows"] if r["workload"] in others] + kept
         growth = old["growth"]
     content = {"machine": machine(), "rows": kept, "growth": growth}
     path.write_text(json.dumps(content, indent=1) + "\n")

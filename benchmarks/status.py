@@ -120,6 +120,10 @@ def benchmarks_of() -> tuple[dict[str, list[str]], list[str]]:
     return found, machines
 
 
+def _short(ratio: float) -> str:
+    return f"{ratio:.1f}" if ratio >= 2 else f"{ratio:.2f}"  # which side of one it is on shows
+
+
 def figures() -> str:
     """The README's table: each workload with the ratio to the fastest peer."""
     lines = ["| Workload | panlearn | fastest peer | ratio |", "|---|---|---|---|"]
@@ -134,7 +138,7 @@ def figures() -> str:
             if peers:
                 peer = min(peers, key=lambda row: row["seconds"])
                 rival = f"{peer['contender']} {peer['seconds']:.3g} s"
-                cells = (workload, f"{ours['seconds']:.3g} s", rival, f"{ours['ratio']:.1f}")
+                cells = (workload, f"{ours['seconds']:.3g} s", rival, _short(ours["ratio"]))
                 lines.append("| " + " | ".join(cells) + " |")
     versions = ", ".join(f"{k} {v}" for k, v in machines.items() if k not in ("cpu", "date"))
     where = f"Measured {machines.get('date')} on {machines.get('cpu')}; {versions}."

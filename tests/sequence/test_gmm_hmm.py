@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 
 from panlearn.latent import GaussianMixture
 from panlearn.sequence import GMMHMM, GaussianHMM
@@ -123,3 +124,13 @@ def test_restarts_find_states_whose_parts_lie_apart(rng):
     model = GMMHMM(2, 2, n_init=12, random_state=0).fit(X)  # a third of the deals are right
     agree = np.mean(model.predict(X) == truth)
     assert max(agree, 1 - agree) > 0.98
+
+
+@pytest.mark.parametrize("model", [GaussianHMM(2, covariance_type="full"), GMMHMM(2, 2)])
+def test_covariances_stay_definite_in_single_precision(model, rng, library):
+    a = rng.normal(size=(400, 3))
+    X = 100 * np.column_stack([a, a @ rng.normal(size=(3, 2))]).astype(np.float32)
+    model = clone(model).set_params(covariance_type="full", random_state=0)
+    library.quietly(lambda: model.fit(X))
+    assert model.covars_.dtype == np.float32
+    assert np.isfinite(model.score(X))

@@ -122,13 +122,11 @@ def _numbered(labels: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     array = _one_kind(labels)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one column of labels; got shape {array.shape}")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise ValueError(f"{name} has labels that are NaN; leave such lines out")
+    if missing(array).any():
+        raise ValueError(f"{name} has labels that are missing, NaN or None; leave such lines out")
     if array.dtype.kind != "O":
         found, numbers = np.unique(array, return_inverse=True)
         return numbers, found
-    if missing(array).any():
-        raise ValueError(f"{name} has labels that are missing; leave such lines out")
     distinct = {label: i for i, label in enumerate(dict.fromkeys(array.tolist()))}
     names = np.empty(len(distinct), dtype=object)
     names[:] = list(distinct)

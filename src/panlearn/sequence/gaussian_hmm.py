@@ -175,7 +175,7 @@ class GaussianHMM(VectorHMM):
             "startprob_": at.startprob,
             "transmat_": at.transmat,
             "means_": emission.means,
-            "covars_": emission.covariances,
+            "covars_": emission.kind.stored(emission.covariances, dtype),
         }
         with np.errstate(over="ignore", under="ignore"):
             return {name: value.astype(dtype, copy=False) for name, value in learned.items()}
