@@ -9,14 +9,17 @@ written twice.
 from __future__ import annotations
 
 import functools
+import inspect
 from abc import ABC
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import NotFittedError
 
+from panlearn.core.boundary import ANSWERS, LOGARITHMS, admit_all, answering, numbers_of, told
 from panlearn.core.parameters import check_parameters
 
 P = ParamSpec("P")
@@ -26,8 +29,16 @@ R = TypeVar("R")
 class Estimator(BaseEstimator, ABC):
     """The abstract base of panlearn's estimators.
 
-    A class is abstract or final: what varies is composed from parts, never overridden.
+    A class is abstract or final: what varies is composed from parts, never overridden. Whatever it
+    answers with passes the door of `panlearn.core.boundary`.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in (*ANSWERS, *LOGARITHMS, "score"):
+            method = inspect.getattr_static(cls, name, None)
+            if isinstance(method, FunctionType) and not hasattr(method, "_has_door"):
+                setattr(cls, name, answering(method))
 
     def __sklearn_is_fitted__(self) -> bool:
         return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
@@ -47,15 +58,19 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
     it was, so a fitted model survives a bad call. Callbacks are torn down in either case.
     """
 
+    names = list(inspect.signature(method).parameters)[1:]
+
     @functools.wraps(method)
     @with_callbacks
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_parameters(self)
+        args, kwargs = admit_all(self, names, args, kwargs)
         before = dict(vars(self))
         if method.__name__ in ("fit", "fit_transform"):
             _forget(self)
         try:
-            return method(self, *args, **kwargs)
+            with told({**dict(zip(names, args, strict=False)), **kwargs}, numbers_of(self)):
+                return method(self, *args, **kwargs)
         except BaseException:
             transient = {k: v for k, v in vars(self).items() if k in _CALLBACK_STATE}
             vars(self).clear()

@@ -13,16 +13,65 @@ def missing(column: np.ndarray) -> np.ndarray:
         return np.isnan(column)
     if column.dtype.kind != "O":
         return np.zeros(len(column), dtype=bool)
-    return np.array([_is_missing(value) for value in column], dtype=bool)
+    return np.array([is_missing(value) for value in column], dtype=bool)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a label is NaN, None or pandas' NA."""
     if value is None:
         return True
     try:
         return bool(value != value)
     except TypeError:  # pandas' NA has no truth
         return True
+    except ValueError:  # an array, which is more than one label
+        return False
+
+
+def plain_labels(y: Any, name: str = "y", *, complete: bool = True) -> Any:
+    """Give labels, or numbers to learn, in an ordinary type of NumPy's.
+
+    Parameters
+    ----------
+    y : array-like
+        pandas' own integers, booleans, strings and categories, and Arrow's, come back as those of
+        NumPy; whatever else as it is.
+    name : str
+        What an error calls it.
+    complete : bool
+        Whether a missing label is an error that names the first row without one.
+    """
+    if hasattr(y, "columns") and hasattr(y, "iloc"):
+        if all(isinstance(kind, np.dtype) for kind in y.dtypes):
+            return y
+        columns = [y.iloc[:, j] for j in range(y.shape[1])]
+        return np.stack([plain_labels(c, name, complete=complete) for c in columns], axis=1)
+    extended = hasattr(y, "to_numpy") and not isinstance(getattr(y, "dtype", None), np.dtype)
+    if not (complete or extended) or hasattr(y, "__dask_graph__"):
+        return y
+    values = np.asarray(y, dtype=object) if extended else _one_by_one(y)
+    if values is None:
+        return y
+    gaps = missing(values)
+    if gaps.any() and complete:
+        row = int(np.flatnonzero(gaps)[0])
+        raise ValueError(
+            f"{name} has a missing label (NaN, None or NA) in row {row}; drop the rows without a "
+            "label, or give them one of their own"
+        )
+    return np.array(values.tolist()) if extended and not gaps.any() else y
+
+
+def _one_by_one(y: Any) -> np.ndarray | None:
+    """Labels in one row, as they are; None where there is nothing to look for."""
+    if isinstance(y, list | tuple):
+        values = np.empty(len(y), dtype=object)
+        values[:] = y
+        return values
+    array = y if isinstance(y, np.ndarray) else getattr(y, "values", None)
+    if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "fO":
+        return array
+    return None
 
 
 def require_two_classes(classes: np.ndarray) -> None:

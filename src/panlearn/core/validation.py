@@ -11,7 +11,9 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.boundary import check_table, told
 from panlearn.core.extras import require
+from panlearn.core.labels import plain_labels
 from panlearn.core.sources import (
     ArrayRows,
     Block,
@@ -138,7 +140,18 @@ def reject_hidden(**arrays: Any) -> None:
             )
 
 
-def _check_block(
+def _check_block(block: Block, *, targets: Targets, **options: Any) -> Block:
+    """Validate a batch or a partition against what the first one looked like."""
+    check_table(block.X)
+    if targets == "labels" and block.y is not None:
+        block = block._replace(y=plain_labels(block.y))
+    given = {"X": block.X, "y": block.y, "sample_weight": block.weight}
+    numeric = ["X", "sample_weight", *(["y"] if targets == "numbers" else [])]
+    with told(given, lambda: numeric):
+        return _validated(block, targets=targets, **options)
+
+
+def _validated(
     block: Block,
     *,
     n_features: int,
@@ -148,7 +161,6 @@ def _check_block(
     allow_nan: bool,
     who: str,
 ) -> Block:
-    """Validate a batch or a partition against what the first one looked like."""
     reject_hidden(X=block.X, y=block.y, sample_weight=block.weight)
     columns = getattr(block.X, "columns", None)
     if names is not None and columns is not None and list(columns) != list(names):
@@ -198,6 +210,11 @@ def _stream_rows(
     first = next(rest, None)
     if first is None:
         raise ValueError("the stream of batches is empty, so there is nothing to learn from")
+    if (depth := np.ndim(first.X[0]) + 1 if isinstance(first.X, list) else np.ndim(first.X)) < 2:
+        raise ValueError(
+            f"a batch is a 2D table of rows, and the stream gives things of {depth} dimensions; "
+            "give np.vstack(rows), or a stream of such tables"
+        )
     validate_data(estimator, first.X, reset=reset, skip_check_array=True)
     check = functools.partial(
         _check_block,
