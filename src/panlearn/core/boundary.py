@@ -58,9 +58,12 @@ def check_table(table: Any, name: str = "X") -> None:
 
 def _check_sparse(matrix: Any, name: str) -> None:
     """Indices that point out of the matrix would be followed by compiled code."""
-    if matrix.format in ("lil", "dok"):
-        matrix = matrix.tocoo()
     says = f"{name} is a malformed sparse matrix of shape {matrix.shape}: "
+    if matrix.format in ("lil", "dok"):
+        try:
+            matrix = matrix.tocoo()
+        except (IndexError, ValueError) as error:
+            raise ValueError(f"{says}{error}") from error
     if matrix.format == "coo":
         lengths = {len(matrix.data), *map(len, matrix.coords)}
         if len(lengths) > 1:
@@ -168,7 +171,7 @@ def _largest(args: tuple[Any, ...]) -> str:
     """How large the rows are, where they are plainly numbers."""
     X = args[0] if args else None
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size:
-        return f"of X, up to {np.nanmax(np.abs(X)):.3g}, "
+        return f"of X, up to {np.fmax.reduce(np.abs(X), axis=None):.3g}, "
     return "of X "
 
 
@@ -228,22 +231,21 @@ def _no_number(value: Any, name: str) -> str:
                 if said := _first_no_number(entries, f"column {column!r} of {name} holds"):
                     return said
         return ""
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
+    series = hasattr(value, "to_list")
+    if series or (isinstance(value, np.ndarray) and value.dtype.kind in "OUS"):
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
         return ""
-    try:
-        rows = value.tolist() if hasattr(value, "tolist") else list(value)
-    except TypeError:
-        return ""
-    if any(isinstance(row, tuple) and hasattr(row[0], "shape") for row in rows):
+    if any(isinstance(row, tuple) and row and hasattr(row[0], "shape") for row in value):
         return ""  # batches, of which each is looked at where it is read
-    if name == "X" and rows and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        width = min(len(row) if np.ndim(row) or isinstance(row, list) else 0 for row in rows)
+    if name == "X" and value and all(isinstance(row, list | tuple) for row in value):
+        width = min(map(len, value))
         for j in range(width):
-            entries = ((i, row[j]) for i, row in enumerate(rows))
+            entries = ((i, row[j]) for i, row in enumerate(value))
             if said := _first_no_number(entries, f"column {j} of {name} holds"):
                 return said
         return ""
-    return "" if name == "X" else _first_no_number(enumerate(rows), f"{name} holds")
+    return "" if name == "X" else _first_no_number(enumerate(value), f"{name} holds")
 
 
 def _first_no_number(entries: Any, says: str) -> str:

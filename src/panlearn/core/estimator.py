@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 
 from panlearn.core.boundary import ANSWERS, LOGARITHMS, admit_all, answering, numbers_of, told
 from panlearn.core.parameters import check_parameters
@@ -39,6 +40,8 @@ class Estimator(BaseEstimator, ABC):
             method = inspect.getattr_static(cls, name, None)
             if isinstance(method, FunctionType) and not hasattr(method, "_has_door"):
                 setattr(cls, name, answering(method))
+            elif name in vars(cls) and hasattr(method, "fn"):  # what available_if made
+                setattr(cls, name, available_if(method.check)(answering(method.fn)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
@@ -57,7 +60,6 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
     The hyper-parameters are checked first. If the method fails, the estimator is left exactly as
     it was, so a fitted model survives a bad call. Callbacks are torn down in either case.
     """
-
     names = list(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
