@@ -1,15 +1,19 @@
-# The one front door: demo, test, bench, docs, lint. Each sets up .venv first.
+# The one front door: demo, test, mutate, bench, docs, lint. Each sets up .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test bench status docs lint clean
+.PHONY: demo test mutate bench status docs lint clean
 
 demo: .venv/.demo
 	$(BIN)/panlearn compare --report panlearn-report.html
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal --junitxml=build/junit.xml
+
+# ARGS="--since HEAD~3", ARGS="src/panlearn/linear/ridge.py --number 40"; by default what changed
+mutate: .venv/.dev
+	$(BIN)/python tools/mutate.py $(ARGS)
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

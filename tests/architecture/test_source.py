@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("src", "tests", "benchmarks", "examples", "docs")
+FOLDERS = ("src", "tests", "benchmarks", "examples", "docs", "tools")
 FILES = [
     path
     for folder in FOLDERS

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def check_table(table: Any, name: str = "X") -> None:
     """Refuse columns of one name, and a sparse matrix that is none."""
     if sparse.issparse(table):
         _check_sparse(table, name)
-    columns = getattr(table, "columns", None)
+    columns: Any = getattr(table, "columns", None)
     if getattr(columns, "is_unique", True) is False:
         twice = columns[columns.duplicated()][0]
         raise ValueError(f"{name} has several columns named {twice!r}; rename or drop all but one")
@@ -227,7 +227,7 @@ def _no_number(value: Any, name: str) -> str:
         for j, column in enumerate(value.columns):
             kind = value.dtypes.iloc[j]
             if not isinstance(kind, np.dtype) or kind.kind not in "biuf":
-                entries = enumerate(value.iloc[:, j].tolist())
+                entries: Iterable[Any] = enumerate(value.iloc[:, j].tolist())
                 if said := _first_no_number(entries, f"column {column!r} of {name} holds"):
                     return said
         return ""

@@ -53,6 +53,12 @@ class Estimator(BaseEstimator, ABC):
                 f"This {type(self).__name__} is not fitted yet; call fit with training data first."
             )
 
+    def __getattr__(self, name: str) -> Any:
+        # what is learned is asked for too early; NotFittedError is an AttributeError, too
+        if name.endswith("_") and not name.startswith("_"):
+            self._require_fitted()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
 
 def fitting(method: Callable[P, R]) -> Callable[P, R]:
     """Run a ``fit``, ``fit_transform`` or ``partial_fit`` as a transaction.
