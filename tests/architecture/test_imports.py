@@ -19,7 +19,7 @@ MODULES = [m.name for m in pkgutil.walk_packages(panlearn.__path__, "panlearn.")
 
 def run(code, *options):
     command = [sys.executable, *options, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
 
 
 def test_contracts_hold(monkeypatch):
@@ -65,10 +65,18 @@ for name in [n for n in sys.modules if n.startswith("panlearn")]:
         if hasattr(thing, "py_func") and thing.signatures:
             print("compiled at import:", name, thing)
 """
-    result = run(imports + look, "-X", "importtime")
-    assert not result.stdout
-    lines = [line.removeprefix("import time:").split("|") for line in result.stderr.splitlines()]
-    seconds = {name.strip(): int(own) / 1e6 for own, _, name in lines if "panlearn" in name}
-    assert set(MODULES) <= set(seconds)
-    # A module defines and does no work: milliseconds, with much room for a busy machine.
-    assert not {name: took for name, took in seconds.items() if took > 0.5}
+    # A module defines and does no work: milliseconds. On a busy machine one may have to wait, but
+    # not the same one each time.
+    slow = set(MODULES)
+    for _ in range(4):
+        result = run(imports + look, "-X", "importtime")
+        assert not result.stdout
+        lines = [
+            line.removeprefix("import time:").split("|") for line in result.stderr.splitlines()
+        ]
+        seconds = {name.strip(): int(own) / 1e6 for own, _, name in lines if "panlearn" in name}
+        assert set(MODULES) <= set(seconds)
+        slow &= {name for name, took in seconds.items() if took > 0.5}
+        if not slow:
+            return
+    raise AssertionError(f"take over half a second to import: {slow}")

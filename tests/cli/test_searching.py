@@ -270,7 +270,7 @@ def test_html_keeps_its_lines_and_is_read_once():
     began = time.perf_counter()
     for never_closed in ("<a ", "<!--", "<script>"):
         without_tags(never_closed * 100_000)
-    assert time.perf_counter() - began < 5  # over a minute, if each looked for its end
+    assert time.perf_counter() - began < 30  # over a minute, if each looked for its end
 
 
 def test_a_folder_that_cannot_be_read_is_left_out_and_named(run, folder, tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 # Classes that still keep the caller's array, by the argument that they keep. A class that copies

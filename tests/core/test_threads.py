@@ -29,7 +29,7 @@ def test_results_come_in_the_order_of_the_items(n_jobs):
 
 
 def test_items_are_shared_by_the_threads():
-    meeting = threading.Barrier(3, timeout=5)
+    meeting = threading.Barrier(3, timeout=60)
     with threads(3) as run:
         assert sorted(run(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
 

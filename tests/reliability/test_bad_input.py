@@ -172,8 +172,8 @@ BAD_X = {
     "ragged": (lambda X: [[1.0, 2.0], [3.0]], "inhomogeneous|sequence|shape"),
     "structured": (lambda X: np.zeros(len(X), dtype=[("a", float)]), "dim|dtype|void|float|2D"),
     "sparse nan": (lambda X: sparse.csr_array(_with(np.nan)(X)), "NaN|[Ss]parse"),
-    "dictionary": (lambda X: {"a": 1}, "."),
-    "text alone": (lambda X: "rows.csv", "."),
+    "dictionary": (lambda X: {"a": 1}, "dict|2D"),
+    "text alone": (lambda X: "rows.csv", "2D|str"),
 }
 
 
@@ -210,25 +210,25 @@ def test_bad_rows_are_refused_by_name(any_class, library, case):
 
 # y that does not go with X -> what the error says.
 BAD_Y = {
-    "absent": (lambda y: None, "y"),
+    "absent": (lambda y: None, "requires y|y cannot be None"),
     "too short": (lambda y: y[:-1], "inconsistent|length|samples"),
     "too long": (lambda y: np.r_[y, y[:1]], "inconsistent|length|samples"),
     "empty": (lambda y: y[:0], "inconsistent|length|samples|sample"),
     "three-dimensional": (lambda y: y[:, None, None], "dim|shape"),
-    "scalar": (lambda y: 1.0, "y|scalar|array|dim"),
-    "nan": (lambda y: np.where(np.arange(len(y)) == 5, np.nan, y), "NaN"),
-    "inf": (lambda y: np.where(np.arange(len(y)) == 5, np.inf, y), "inf"),
+    "scalar": (lambda y: 1.0, "y must hold one target a row"),
+    "nan": (lambda y: np.where(np.arange(len(y)) == 5, np.nan, y), r"\by\b.*NaN"),
+    "inf": (lambda y: np.where(np.arange(len(y)) == 5, np.inf, y), r"\by\b.*inf"),
     "complex": (lambda y: y + 1j, "[Cc]omplex"),
 }
 BAD_NUMBERS = {
-    "text": (lambda y: np.full(len(y), "red"), "y|convert"),
-    "objects": (lambda y: np.array([object()] * len(y)), "y|float"),
+    "text": (lambda y: np.full(len(y), "red"), "y holds 'red' in row 0"),
+    "objects": (lambda y: np.array([object()] * len(y)), "y holds <object .* in row 0"),
     "masked": (lambda y: np.ma.masked_array(y, y > 1), "masked"),
 }
 BAD_LABELS = {
     "continuous": (lambda y: y + np.linspace(0.1, 0.2, len(y)), "continuous|label"),
     "one class": (lambda y: np.zeros_like(y), "class"),
-    "several outputs": (lambda y: np.c_[y, y], "1d|shape|multi|y"),
+    "several outputs": (lambda y: np.c_[y, y], r"1d|shape|multi|\by\b"),
 }
 
 

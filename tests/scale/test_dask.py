@@ -20,7 +20,7 @@ pd = pytest.importorskip("pandas")
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -109,16 +109,23 @@ def test_several_targets_and_float32(client):
     assert single.coef_.dtype == np.float32
 
 
-def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(client):
+def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(client, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, 2.0, 3.0] + rng.normal(size=400)
 
-    def slow(block):
-        time.sleep(0.25)
+    killed = tmp_path / "killed"
+
+    def slow(block, block_info=None):
+        """The first blocks are done at once; the others wait for the end of a worker."""
+        patience = time.monotonic() + 60
+        while block_info[0]["chunk-location"][0] > 1 and time.monotonic() < patience:
+            if os.path.exists(killed):
+                break
+            time.sleep(0.01)
         return block
 
-    rows = da.from_array(X, chunks=(40, 3)).map_blocks(slow, dtype=float)
+    rows = da.from_array(X, chunks=(40, 3)).map_blocks(slow, meta=np.empty((0, 3)))
     outcome = []
     fit = threading.Thread(
         target=lambda: outcome.append(LinearRegression().fit(rows, da.from_array(y, chunks=40)))
@@ -127,7 +134,8 @@ def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(clien
     fit.start()
     victim = _busy_worker(client)
     os.kill(pids[victim], 9)
-    fit.join(timeout=60)
+    killed.touch()
+    fit.join(timeout=120)
     assert not fit.is_alive()
     assert pids[victim] not in client.run(os.getpid).values()
     _close(outcome[0], LinearRegression().fit(X, y))
@@ -135,7 +143,7 @@ def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(clien
 
 def _busy_worker(client):
     """Wait until tasks are done and others run; return a worker that runs one."""
-    for _ in range(200):
+    for _ in range(3000):
         running = [address for address, tasks in client.processing().items() if tasks]
         if running and any(client.has_what().values()):
             return running[0]

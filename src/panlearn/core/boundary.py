@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import numbers
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -41,6 +42,8 @@ def admit(estimator: Any, name: str, value: Any) -> Any:
     check_table(value, name)
     if name == "sample_weight":
         check_weights(value)
+    elif name == "y" and isinstance(value, str | numbers.Number | np.generic):
+        raise ValueError(f"y must hold one target a row; got {value!r} alone")
     elif name in ("y", "classes") and value is not None:
         return plain_labels(value, name, complete=is_classifier(estimator))
     return value
@@ -176,22 +179,22 @@ def _largest(args: tuple[Any, ...]) -> str:
 
 
 @contextlib.contextmanager
-def told(given: Mapping[str, Any], numbers: Callable[[], Container[str]]) -> Iterator[None]:
+def told(given: Mapping[str, Any], numeric: Callable[[], Container[str]]) -> Iterator[None]:
     """Let an error that comes from another library say which argument, column and row it is of.
 
     Parameters
     ----------
     given : mapping of str to object
         The arguments.
-    numbers : callable
+    numeric : callable
         Tells which of them must hold numbers.
     """
     try:
         yield
     except (TypeError, ValueError, OverflowError, RuntimeError, AttributeError) as error:
-        numeric = numbers()
+        names = numeric()
         for name, value in given.items():
-            reason = _tensor(value, name) or (_no_number(value, name) if name in numeric else "")
+            reason = _tensor(value, name) or (_no_number(value, name) if name in names else "")
             if reason and not str(error).startswith(reason):
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"{reason}: {error}") from error
