@@ -48,13 +48,54 @@ def test_pipeline_gives_what_the_steps_give(any_class, library):
         np.testing.assert_array_equal(value, getattr(alone, name)(scaler.transform(X)))
 
 
-def test_grid_search_over_the_first_numeric_parameter(predictor_class, library):
+# Numbers that say how long or how closely, or from where; and what another value would not fit.
+NOT_SEARCHED = {
+    "random_state",
+    "max_iter",
+    "max_epochs",
+    "tol",
+    "batch_size",
+    "n_jobs",
+    "cache_size",
+}
+
+
+def _two_values(model):
+    """The first numeric parameter, or else switch, with its value and another that it may have."""
+    found = {}
+    for name, annotation in _annotations(type(model)).items():
+        value = getattr(model, name)
+        if name in NOT_SEARCHED or not isinstance(value, bool | int | float):
+            continue
+        other = not value if isinstance(value, bool) else value + 1
+        if isinstance(value, float):
+            other = value / 2 or 0.5
+        if allows(annotation, other):
+            found.setdefault(type(value) is bool, {name: [value, other]})
+    return found.get(False) or found.get(True)
+
+
+def test_grid_search_finds_the_better_of_two(predictor_class, library):
     X, y = library.problem(predictor_class)
     model = library.make(predictor_class)
-    name = next(iter(model.get_params()))
-    grid = {name: [getattr(model, name)]}
-    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
-    library.same(search.best_estimator_, library.make(predictor_class).fit(X, y), X, rtol=0)
+    if (grid := _two_values(model)) is None:
+        pytest.skip("has no number to search over")
+    splits = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
+    search = GridSearchCV(model, grid, cv=splits, error_score="raise")
+    library.quietly(lambda: search.fit(X, y))
+    ((name, values),) = grid.items()
+    scores = np.zeros(2)
+    for i, value in enumerate(values):
+        for train, test in splits:
+            part = library.make(predictor_class, **{name: value})
+            known = (None, None) if y is None else (y[train], y[test])
+            library.quietly(lambda part=part, train=train, y=known[0]: part.fit(X[train], y))
+            scores[i] += part.score(X[test], known[1]) / 2
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores, rtol=1e-12)
+    assert search.best_params_ == {name: values[int(scores.argmax())]}
+    best = library.make(predictor_class, **search.best_params_)
+    library.quietly(lambda: best.fit(X, y))
+    library.same(search.best_estimator_, best, X, rtol=0)
 
 
 def test_set_output_gives_data_frames(transformer_class, library):
