@@ -74,16 +74,15 @@ def replacements(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Pass()
 
 
-def mutants(path: Path, lines: set[int] | None) -> Iterator[Mutant]:
+def mutants(path: Path, source: str, lines: set[int] | None) -> Iterator[Mutant]:
     """All mutants of some lines of a file; errors, types and defaults of fields are left alone."""
-    kept: list[ast.AST] = [ast.parse((ROOT / path).read_text())]
+    kept: list[ast.AST] = [ast.parse(source)]
     while kept:
         node = kept.pop()
         if isinstance(node, ast.Raise | ast.Assert | ast.AnnAssign | ast.Import | ast.ImportFrom):
             continue
-        kept.extend(ast.iter_child_nodes(node))
-        if isinstance(node, ast.FunctionDef | ast.arguments | ast.arg):
-            kept = [k for k in kept if k not in (getattr(node, "returns", 0), node)]
+        types = [getattr(node, name, None) for name in ("returns", "annotation")]
+        kept.extend(child for child in ast.iter_child_nodes(node) if child not in types)
         if hasattr(node, "lineno") and (lines is None or node.lineno in lines):
             for other in replacements(node):
                 yield Mutant(path, node, ast.unparse(ast.fix_missing_locations(other)))
@@ -158,7 +157,8 @@ def main() -> int:
     if not given.since and since in ("", git("rev-parse", "HEAD")):
         since = "HEAD~1"
     places: dict[Path, set[int] | None] = dict.fromkeys(given.files) or {**changed(since)}
-    drawn = [m for path, lines in sorted(places.items()) for m in mutants(path, lines)]
+    sources = {path: (ROOT / path).read_text() for path in sorted(places)}
+    drawn = [m for path, text in sources.items() for m in mutants(path, text, places[path])]
     random.Random(given.seed).shuffle(drawn)
     print(f"{len(drawn)} mutants of {len(places)} files; seed {given.seed}", flush=True)
     begun, limits, survivors = time.monotonic(), {}, 0
@@ -177,7 +177,7 @@ def main() -> int:
                     print(f"{path}: its tests fail as they are: {' '.join(tests)}")
                     return 2
                 limits[path] = 30 + 4 * (time.monotonic() - start)
-            source = (ROOT / path).read_text()
+            source = sources[path]
             (tree / path).write_text(mutated(source, mutant))
             alive = passes(tree, tests, limits[path])
             (tree / path).write_text(source)
