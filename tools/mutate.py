@@ -81,8 +81,9 @@ def mutants(path: Path, source: str, lines: set[int] | None) -> Iterator[Mutant]
         node = kept.pop()
         if isinstance(node, ast.Raise | ast.Assert | ast.AnnAssign | ast.Import | ast.ImportFrom):
             continue
-        types = [getattr(node, name, None) for name in ("returns", "annotation")]
-        kept.extend(child for child in ast.iter_child_nodes(node) if child not in types)
+        aside = [getattr(node, name, None) for name in ("returns", "annotation")]
+        aside += getattr(node, "decorator_list", [])
+        kept.extend(child for child in ast.iter_child_nodes(node) if child not in aside)
         if hasattr(node, "lineno") and (lines is None or node.lineno in lines):
             for other in replacements(node):
                 yield Mutant(path, node, ast.unparse(ast.fix_missing_locations(other)))
