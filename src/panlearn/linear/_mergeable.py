@@ -10,7 +10,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Moments, RootMoments
 from panlearn.core.validation import read_rows
-from panlearn.linear import _least_squares
+from panlearn.linear import _least_squares, _nonnegative
 from panlearn.linear._least_squares import Solution
 
 
@@ -18,7 +18,8 @@ def learn(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) ->
     """Fit from nothing."""
     rows = read_rows(model, X, y, sample_weight, targets="numbers")
     alpha = _penalties(penalty)
-    solution = _least_squares.fit(rows, alpha, fit_intercept=model.fit_intercept)
+    method = _nonnegative if model.positive else _least_squares
+    solution = method.fit(rows, alpha, fit_intercept=model.fit_intercept)
     return _learned(model, rows, solution)
 
 
@@ -36,9 +37,8 @@ def learn_more(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.
     if isinstance(seen, Moments):
         seen = RootMoments.from_moments(seen)
     total = seen + map_reduce(_least_squares.root_of, rows)
-    solution = _least_squares.from_root(
-        total, rows.n_features, alpha, fit_intercept=model.fit_intercept
-    )
+    method = _nonnegative if model.positive else _least_squares
+    solution = method.from_root(total, rows.n_features, alpha, fit_intercept=model.fit_intercept)
     return _learned(model, rows, solution)
 
 

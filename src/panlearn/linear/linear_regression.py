@@ -33,6 +33,8 @@ class LinearRegression(MultiTargetRegressor):
     ----------
     fit_intercept : bool, default=True
         Whether to learn the intercept b.
+    positive : bool, default=False
+        Whether all weights must be at least zero; not with a covariance of the noise.
 
     Attributes
     ----------
@@ -41,7 +43,8 @@ class LinearRegression(MultiTargetRegressor):
     intercept_ : float or ndarray of shape (n_targets,)
         The intercept b.
     rank_ : int
-        Rank of the centred X; absent for a wide sparse X, which is solved by LSQR.
+        Rank of the centred X; absent for a wide sparse X, which is solved by LSQR, and where
+        `positive`.
     singular_ : ndarray of shape (min(n_samples, n_features),)
         Singular values of the centred X; absent likewise.
     statistic_ : Statistic
@@ -56,13 +59,17 @@ class LinearRegression(MultiTargetRegressor):
     One pass over cache-sized blocks of X gives centred second moments, merged by Chan's update,
     which are solved by Cholesky: :math:`O(n d^2)`, with memory for a few blocks beside X. If they
     are ill-conditioned a second pass finds their square root by QR, and its singular values give
-    the solution with the accuracy of a solver on X itself. X may be an array, a sparse matrix, a
+    the solution with the accuracy of a solver on X itself. With `positive` the square root is
+    solved by the active sets of Lawson and Hanson. X may be an array, a sparse matrix, a
     stream of batches (`panlearn.Batches`) or a Dask collection, with the same coefficients.
 
     References
     ----------
     Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM.
     doi:10.1137/1.9781611971484
+
+    C. L. Lawson and R. J. Hanson (1995). Solving Least Squares Problems, chapter 23. SIAM.
+    doi:10.1137/1.9781611971217
 
     Examples
     --------
@@ -80,6 +87,7 @@ class LinearRegression(MultiTargetRegressor):
 
     _: KW_ONLY
     fit_intercept: bool = True
+    positive: bool = False
 
     @fitting
     def fit(
@@ -106,6 +114,8 @@ class LinearRegression(MultiTargetRegressor):
         if noise_covariance is not None:
             if sample_weight is not None:
                 raise ValueError("give sample_weight or noise_covariance, not both")
+            if self.positive:
+                raise ValueError("positive=True is not for noise_covariance: whiten X and y first")
             self._fit_generalised(X, y, noise_covariance)
         else:
             self._describe(learn(self, X, y, sample_weight))
