@@ -55,19 +55,23 @@ def _penalties(penalty: Any) -> np.ndarray:
 
 
 def _learned(model: Any, rows: Rows, solution: Solution) -> Solution:
+    set_coefficients(model, solution, rows.dtype, single=rows.y_ndim == 1)
+    if solution.statistic is not None:
+        model.statistic_ = solution.statistic
+    return solution
+
+
+def set_coefficients(model: Any, solution: Solution, dtype: Any, *, single: bool) -> None:
+    """Set what was learned, in the floats of X, without the axis of targets where y had none."""
     with np.errstate(over="ignore"):
-        coef = solution.coef.T.astype(rows.dtype, copy=False)
-        intercept = solution.intercept.astype(rows.dtype, copy=False)
+        coef = solution.coef.T.astype(dtype, copy=False)
+        intercept = solution.intercept.astype(dtype, copy=False)
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError(
-            f"the coefficients are beyond {rows.dtype}: the columns of X are too small or too "
+            f"the coefficients are beyond {coef.dtype}: the columns of X are too small or too "
             "large against y; rescale them, for example with sklearn.preprocessing.StandardScaler"
         )
-    single = rows.y_ndim == 1
     model.coef_ = np.ascontiguousarray(coef[0] if single else coef)
     model.intercept_ = intercept[0].item() if single else intercept
     if not model.fit_intercept:
         model.intercept_ = 0.0
-    if solution.statistic is not None:
-        model.statistic_ = solution.statistic
-    return solution
