@@ -67,8 +67,9 @@ class Penalty:
             scale = self.l1 / largest
         dual = scale * ry - scale**2 * augmented / 2
         if self.l2 > 0:
-            excess = np.maximum(self.pull(correlations) - self.l1, 0)
-            dual = max(dual, ry - rr / 2 - _dot(excess, excess) / (2 * self.l2))
+            with np.errstate(over="ignore"):  # beyond the floats it is no use
+                excess = np.maximum(self.pull(correlations) - self.l1, 0) / np.sqrt(2 * self.l2)
+                dual = max(dual, ry - rr / 2 - _dot(excess, excess))
         return primal - dual
 
 

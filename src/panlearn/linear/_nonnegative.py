@@ -42,6 +42,8 @@ def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bo
     alpha = per_target(alpha, targets.shape[1])
     live = varies(np.abs(design).max(axis=0, initial=0.0), root)
     coef = np.zeros((d, targets.shape[1]))
+    if not live.any():  # nothing to choose from, which SciPy's solver does not survive
+        return Solution(coef, intercept_of(root, coef, fit_intercept), None, None, root)
     for t, (target, penalty) in enumerate(zip(targets.T, alpha, strict=True)):
         coef[live, t] = _solve(design[:, live], target, penalty)
     return Solution(coef, intercept_of(root, coef, fit_intercept), None, None, root)
@@ -56,5 +58,8 @@ def _solve(design: np.ndarray, target: np.ndarray, alpha: float) -> np.ndarray:
     length = np.array([linalg.norm(column) for column in design.T])  # squares may overflow
     most = linalg.norm(target) or 1.0
     solution, _ = nnls(design / length, target / most, maxiter=STEPS_PER_COLUMN * d)
+    coef = np.zeros(d)
+    used = solution > 0
     with np.errstate(over="ignore"):  # coefficients beyond the floats show later
-        return solution * (most / length)
+        coef[used] = solution[used] * (most / length[used])
+    return coef
