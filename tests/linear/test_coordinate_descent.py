@@ -190,3 +190,11 @@ def test_product_divides_rows(rng):
     with threads() as run:
         np.testing.assert_allclose(product(run, A, B), A @ B, atol=1e-10)
         np.testing.assert_allclose(product(run, A, B[:, 0]), A @ B[:, 0], atol=1e-10)
+
+
+def test_along_dependent_columns_the_line_ends_at_a_change_of_sign():
+    """No curvature: the objective is piecewise linear, and its derivative here -3, -1, then 3."""
+    coef, direction = np.array([1.0, 2.0]), np.array([-1.0, -2.0 / 3])
+    penalty = Penalty(1.0)
+    assert _line_minimum(coef, direction, 3.0, 0.0, penalty) == pytest.approx(3.0)
+    assert _line_minimum(coef, direction, 1.0, 0.0, penalty) == pytest.approx(1.0)

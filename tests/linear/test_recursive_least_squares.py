@@ -4,10 +4,11 @@ import dask
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import panlearn
 from panlearn.linear import BayesianLinearRegression, RecursiveLeastSquares, Ridge
-from panlearn.linear._recursive_kernels import update
+from panlearn.linear._recursive_kernels import absorb
 
 
 def reference(theta, P, X, y, noise, past):
@@ -29,16 +30,35 @@ def line(rng, n=60, d=3):
     return X, X @ np.arange(1.0, d + 1) + 2 + 0.3 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("size", [3, 4])
-def test_the_kernel_is_the_reference(rng, size):
+def test_the_kernel_is_the_reference(rng):
     X, Y = rng.normal(size=(50, 3)), rng.normal(size=(50, 2))
     noise, past = rng.uniform(0.1, 2, 50), rng.uniform(0.8, 1, 50)
-    A = rng.normal(size=(size, size))
-    theta, P = rng.normal(size=(size, 2)), A @ A.T
-    expected = reference(theta, P, X, Y, noise, past)
-    update(theta, P, X, Y, noise, past)
-    np.testing.assert_allclose(theta, expected[0], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(P, expected[1], rtol=1e-9, atol=1e-12)
+    noise[7] = np.inf  # a row that counts for nothing
+    A = rng.normal(size=(3, 3))
+    theta, P = rng.normal(size=(3, 2)), A @ A.T
+    counts = np.isfinite(noise)
+    expected = reference(theta, P, X[counts], Y[counts], noise[counts], past[counts])
+    start = np.linalg.cholesky(np.linalg.inv(P)).T
+    triangle = np.hstack([start, start @ theta])
+    absorb(triangle, X, Y, noise, past)
+    R, z = triangle[:, :3], triangle[:, 3:]
+    np.testing.assert_array_equal(R, np.triu(R))
+    np.testing.assert_allclose(np.linalg.solve(R, z), expected[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.inv(R.T @ R), expected[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_squares_of_rows_neither_overflow_nor_vanish(rng, scale):
+    X, y = line(rng)
+    near = RecursiveLeastSquares(fit_intercept=False, prior_covariance=1e-8).fit(X, y)
+    far = RecursiveLeastSquares(
+        fit_intercept=False, prior_covariance=1e-8, noise_variance=scale**-1
+    ).fit(X, y)
+    assert np.isfinite(far.coef_).all()
+    # rows of weight 1e200 leave nothing of the prior, those of weight 1e-200 all of it
+    limit = np.linalg.lstsq(X, y)[0] if scale > 1 else np.zeros(3)
+    np.testing.assert_allclose(far.coef_, limit, rtol=1e-9, atol=1e-200)
+    assert not np.allclose(near.coef_, limit, rtol=1e-3)
 
 
 @pytest.mark.parametrize("noise", [1.0, 1e-12])
@@ -107,9 +127,8 @@ def test_integer_weights_repeat_rows(rng, forgetting):
     repeated = RecursiveLeastSquares(forgetting=forgetting).fit(
         X.repeat(weight, axis=0), y.repeat(weight)
     )
-    # a start of 1e6 loses six of sixteen digits in the first rows
-    np.testing.assert_allclose(weighted.theta_, repeated.theta_, rtol=1e-7)
-    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.theta_, repeated.theta_, rtol=1e-11)
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-10)
 
 
 def test_forgetting_follows_a_change(rng):
@@ -135,6 +154,27 @@ def test_what_is_frozen_stays(rng):
     X, y = line(rng)
     model = RecursiveLeastSquares(prior_mean=[5.0, 0.0, 0.0], prior_covariance=[0.0, 1.0, 1.0])
     assert model.fit(X, y).coef_[0] == 5.0
+    assert not model.covariance_[0].any()
+    # a direction that is frozen: the sum of the first two
+    flat = np.array([[1.0, -1, 0], [-1, 1, 0], [0, 0, 1]])
+    turned = RecursiveLeastSquares(prior_mean=[2.0, 1.0, 0.0], prior_covariance=flat).fit(X, y)
+    assert turned.coef_[:2].sum() == pytest.approx(3.0)
+
+
+def test_variance_without_bound_is_told(rng):
+    X, y = line(rng, n=3000)
+    X[:, 1] = 0.0  # never seen again, while all is forgotten
+    with pytest.raises(ValueError, match="grow without bound"):
+        RecursiveLeastSquares(forgetting=0.5).fit(X, y)
+
+
+def test_the_covariance_is_found_when_asked_for(rng):
+    X, y = line(rng)
+    with pytest.raises(NotFittedError):
+        _ = RecursiveLeastSquares().covariance_
+    model = RecursiveLeastSquares(noise_variance=0.1, prior_covariance=2.0, fit_intercept=False)
+    expected = np.linalg.inv(X.T @ X / 0.1 + np.eye(3) / 2)
+    np.testing.assert_allclose(model.fit(X, y).covariance_, expected, rtol=1e-12)
 
 
 def test_a_bad_row_changes_nothing(rng):
@@ -147,7 +187,7 @@ def test_a_bad_row_changes_nothing(rng):
         (np.ones((1, 3)), np.array([np.nan]), "NaN"),
         (np.ones((1, 2)), np.ones(1), "2 features"),
         (np.ones((2, 3)), np.ones(1), "inconsistent"),
-        (np.full((1, 3), 1e200), np.ones(1), "overflows"),
+        (np.full((1, 3), 1e306), np.ones(1), "overflows"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.partial_fit(row, target)

@@ -39,11 +39,14 @@ def test_huber(name, parameters):
     ours = HuberRegressor(**parameters).fit(X, y, weight)
     theirs = peer.HuberRegressor(**parameters, max_iter=20000, tol=1e-8).fit(X, y, weight)
     value, bound = (huber_objective(m, X, y, weight) for m in (ours, theirs))
+    # The peer stops where L-BFGS finds no more to gain, which on some processors is early. What is
+    # compared is the objective, and beside it the coefficients as far as the objective tells them
+    # apart: near its minimum it grows with the square of their distance.
     assert value <= bound * (1 + 1e-12)
-    # the peer stops when its objective changes by 2e-9, so coefficients are good to 1e-4 or so
-    scale = np.abs(theirs.coef_).max()
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3 * scale)
-    assert ours.scale_ == pytest.approx(theirs.scale_, rel=1e-3)
+    assert bound <= value * (1 + 1e-3)
+    step = X @ (ours.coef_ - theirs.coef_) + ours.intercept_ - theirs.intercept_
+    distance = np.sqrt(weight @ step**2 / weight.sum()) / ours.scale_
+    assert distance <= 10 * np.sqrt(bound / value - 1) + 1e-5
 
 
 @pytest.mark.parametrize("name", DATA)

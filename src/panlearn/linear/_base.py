@@ -13,6 +13,25 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.validation import FLOATS
 
 
+def finite(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Values as floats of a type, or an error if one of them is beyond it."""
+    with np.errstate(over="ignore"):
+        values = values.astype(dtype, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"what X and the coefficients give is beyond {values.dtype}; rescale X, or leave out "
+            "the rows of extreme values"
+        )
+    return values
+
+
+def lengths(rows: np.ndarray) -> np.ndarray:
+    """The norm of each row, without a square that overflows."""
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    scale = np.where(largest > 0, largest, 1.0)
+    return scale * np.sqrt(np.square(rows / scale[:, None]).sum(axis=1))
+
+
 class LinearPredictor(Estimator):
     """A model whose score is an affine function of the features; abstract.
 
@@ -26,7 +45,9 @@ class LinearPredictor(Estimator):
         """X w + b for rows given by the user."""
         self._require_fitted()
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return finite(scores, scores.dtype)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

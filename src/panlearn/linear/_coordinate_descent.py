@@ -55,18 +55,22 @@ class Penalty:
         The dual point of a lasso is :math:`s r`, shrunk until no feature pulls more than l1. An
         elastic net is the lasso on the rows of Z and :math:`\sqrt{\lambda_2} I`; its own dual,
         with :math:`(|x_j^\top r| - \lambda_1)_+^2 / 2 \lambda_2` for a feature, also serves.
+        Rounding may make the difference negative.
         """
         augmented = rr + self.l2 * _dot(coef, coef)
         primal = rr / 2 + self.value(coef)
         largest = float(self.pull(correlations - self.l2 * coef).max(initial=0.0))
-        scale = ry / augmented if augmented > 0 else 1.0
+        # a residual that points away from y would ask for a negative scale, at which a feature that
+        # pulls the other way may pull too much: zero is always feasible
+        scale = max(ry / augmented, 0.0) if augmented > 0 else 1.0
         if scale * largest > self.l1:
             scale = self.l1 / largest
         dual = scale * ry - scale**2 * augmented / 2
         if self.l2 > 0:
-            excess = np.maximum(self.pull(correlations) - self.l1, 0)
-            dual = max(dual, ry - rr / 2 - _dot(excess, excess) / (2 * self.l2))
-        return max(primal - dual, 0.0)
+            with np.errstate(over="ignore"):  # beyond the floats it is no use
+                excess = np.maximum(self.pull(correlations) - self.l1, 0) / np.sqrt(2 * self.l2)
+                dual = max(dual, ry - rr / 2 - _dot(excess, excess))
+        return primal - dual
 
 
 def newton_direction(
@@ -194,6 +198,8 @@ def _line_minimum(
     order = np.argsort(times)
     times, jumps = times[order], 2 * coef.dtype.type(penalty.l1) * np.abs(direction[passing[order]])
     after = curvature * times - descent + np.cumsum(jumps)
+    if curvature <= 0:  # along dependent columns the objective turns at a change of sign only
+        return times[np.argmax(after >= 0) if after[-1] >= 0 else -1]
     if after[-1] < 0:
         return times[-1] - after[-1] / curvature
     first = np.argmax(after >= 0)
@@ -209,6 +215,15 @@ def _objective(xy: np.ndarray, coef: np.ndarray, gradient: np.ndarray, penalty: 
 def _dot(a: np.ndarray, b: np.ndarray) -> float:
     """The product aᵀb in double precision, since gaps are small differences of such."""
     return float(a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False))
+
+
+def _eps(coef: np.ndarray) -> float:
+    return float(np.finfo(coef.dtype).eps)
+
+
+def _largest_fit(quadratic: Quadratic, coef: np.ndarray) -> float:
+    """The norm of Zb if all its terms pointed one way."""
+    return _dot(np.sqrt(quadratic.diagonal), np.abs(coef))
 
 
 class ElasticNetSolver:
@@ -229,6 +244,7 @@ class ElasticNetSolver:
         self._y: Any = None if problem.targets is None else problem.targets[target]
         self._xy = self._correlations = problem.xy[target]
         self._ry = self._rr = self.yy = float(problem.yy[target])
+        self._rounding = 0.0  # of a gap that is found from these
         self.coef = np.zeros_like(self._xy)
         self.gap = self.objective = np.inf
         self._stale = False  # whether coef has changed since the correlations were found
@@ -243,7 +259,7 @@ class ElasticNetSolver:
 
     def run(self, penalty: Penalty, tol: float) -> Iterator[None]:
         """Yield after each iteration until the gap is at most tol ‖y‖² or cannot get smaller."""
-        wanted, rounding = tol * self.yy, np.finfo(self.coef.dtype).eps * self.yy
+        wanted = tol * self.yy
         self.certify(penalty)
         if self.gap <= wanted:
             yield
@@ -252,27 +268,31 @@ class ElasticNetSolver:
         slack = _SLOPE * (self.strongest(penalty) - penalty.l1)
         self._grow(penalty, penalty.l1 - slack)
         inside, quadratic, xy, coef, gradient = self._load(penalty)
-        self.objective, best, idle = np.inf, np.inf, 0
+        best, idle, least, kept = np.inf, 0, np.inf, coef
         while True:
             if len(inside) < len(self._set):
                 inside, quadratic, xy, coef, gradient = self._load(penalty)
-                self.objective, best, idle = np.inf, np.inf, 0
-            before = self.objective
+                best, idle, least, kept = np.inf, 0, np.inf, coef
             improve(quadratic, xy, penalty, coef, gradient)
-            self.coef[inside], self._stale = coef, True
             self.objective = self.yy / 2 + _objective(xy, coef, gradient, penalty)
+            rounding = self._rounding_of_products(quadratic, coef) + _eps(coef) * self.yy
+            at_most = self.objective + rounding
+            fell = least - at_most > _eps(coef) * self.yy
+            if at_most < least:
+                least, kept = at_most, coef.copy()
             ry = self.yy - _dot(xy, coef)
             correlations = gradient + coef.dtype.type(penalty.l2) * coef
             gap = penalty.gap(coef, correlations, ry, ry - _dot(correlations, coef))
+            gap = max(gap, rounding)
             # the gap still falls after the objective, its square, has reached its last digit
-            idle = idle + 1 if before - self.objective <= rounding and gap > best / 2 else 0
+            idle = idle + 1 if not fell and gap > best / 2 else 0
             best, stalled = min(best, gap), idle >= _PATIENCE
+            # among almost dependent columns rounding may lead astray: back to where it did not
+            self.coef[inside], self._stale = kept if stalled else coef, True
             if stalled or gap <= _INNER_TOLERANCE * wanted:
                 self.certify(penalty)
                 if self.gap > wanted and self._grow(penalty, penalty.l1):
                     stalled = False
-                elif stalled and penalty.l1 == penalty.l2 == 0:
-                    self.gap = 0.0  # without a penalty no dual point is feasible but the last
             yield
             if self.gap <= wanted or stalled:
                 return
@@ -291,23 +311,31 @@ class ElasticNetSolver:
         if self._stale:
             self._correlate()
         self.objective = self._rr / 2 + penalty.value(self.coef)
-        self.gap = penalty.gap(self.coef, self._correlations, self._ry, self._rr)
+        gap = penalty.gap(self.coef, self._correlations, self._ry, self._rr)
+        self.gap = max(gap, self._rounding)
 
     def _correlate(self) -> None:
-        """Set Zᵀr, rᵀy and ‖r‖² for the present coefficients."""
-        features, design = self._set.features, self._set.design
+        """Set Zᵀr, rᵀy and ‖r‖² for the present coefficients, and what their rounding hides."""
+        features, quadratic = self._set.features, self._set.quadratic
         coef = self.coef[features]
-        if self._set.complete:
+        if self._y is None:  # only the moments are known
             self._correlations = np.empty_like(self._xy)
-            inner = self._xy[features] - self._set.quadratic.product(coef)
+            inner = self._xy[features] - quadratic.product(coef)
             self._correlations[features] = inner
             self._ry = self.yy - _dot(self._xy, self.coef)
-            self._rr = self._ry - _dot(inner, coef)
+            self._rr = max(self._ry - _dot(inner, coef), 0.0)
+            self._rounding = self._rounding_of_products(quadratic, coef)
         else:
-            residual = self._y - design.fitted(coef)
-            self._correlations = design.correlations(residual)
+            residual = self._y - self._set.fitted(self.coef)
+            self._correlations = self._set.design.correlations(residual)
             self._ry, self._rr = _dot(residual, self._y), _dot(residual, residual)
+            self._rounding = _eps(coef) * _largest_fit(quadratic, coef) * np.sqrt(self._rr)
         self._stale = False
+
+    def _rounding_of_products(self, quadratic: Quadratic, coef: np.ndarray) -> float:
+        """What ‖y - Zb‖² may lose if it is found as ‖y‖² - 2 bᵀZᵀy + bᵀQb."""
+        fit = _largest_fit(quadratic, coef)
+        return _eps(coef) * fit * (2 * np.sqrt(self.yy) + fit)
 
     def _grow(self, penalty: Penalty, threshold: float) -> bool:
         """Take in the features outside that pull most and more than the threshold, if any."""

@@ -10,7 +10,7 @@ sparse ones stay sparse, and their quadratic is two products.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -108,15 +108,24 @@ class DenseDesign:
     def gram(self) -> np.ndarray:
         """All of ZᵀZ, by blocks of rows; forgets the columns taken."""
         self._columns, self._gram, self._taken = self._columns[:, :0], self._gram[:0, :0], 0
-        n, p = self.shape
+        p = self.shape[1]
         require_memory((p, p), "the Gram matrix", _REMEDY, self.dtype.itemsize)
         total = np.zeros((p, p), dtype=self.dtype)
+        for block in self._blocks():
+            total += self._product(block.T, block)
+        return total
+
+    def fitted_by_all(self, coef: np.ndarray) -> np.ndarray:
+        """Z coef for coefficients of all columns."""
+        return np.concatenate([self._product(block, coef) for block in self._blocks()])
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        """Z by blocks of rows, centred before anything is multiplied."""
+        n, p = self.shape
         step = max(_BLOCK // p, 1)
         for i in range(0, n, step):
             rows = slice(i, i + step)
-            block = (self._X[rows] - self._mean) * self._root_weight[rows, None]
-            total += self._product(block.T, block)
-        return total
+            yield (self._X[rows] - self._mean) * self._root_weight[rows, None]
 
 
 class SparseDesign:
@@ -172,8 +181,7 @@ Design = DenseDesign | SparseDesign | MomentDesign
 class WorkingSet:
     """A growing list of features and the quadratic form of their columns.
 
-    Once most features of a dense X are wanted, all are taken, and X is not needed again:
-    correlations then follow from the Gram matrix.
+    Once most features of a dense X are wanted, all are taken.
     """
 
     def __init__(self, design: Design) -> None:
@@ -200,6 +208,12 @@ class WorkingSet:
             self.features = np.concatenate([self.features, features])
             self.quadratic = self.design.take(features)
         self.inside[self.features] = True
+
+    def fitted(self, coef: np.ndarray) -> np.ndarray:
+        """Z coef, for coefficients that are zero outside the set."""
+        if self.complete:
+            return self.design.fitted_by_all(coef)
+        return self.design.fitted(coef[self.features])
 
 
 @dataclass(frozen=True)

@@ -82,10 +82,10 @@ def from_moments(
     """Solve (S + alpha I) W = S_xy by Cholesky, or give None if it would lose digits."""
     second = moments.scatter if fit_intercept else moments.raw
     gram, cross = second[:d, :d], second[:d, d:]
-    live = _varies(np.sqrt(np.diag(gram).clip(0)), moments)
+    live = varies(np.sqrt(np.diag(gram).clip(0)), moments)
     if moments.weight <= d or not live.any():
         return None
-    alpha = _per_target(alpha, cross.shape[1])
+    alpha = per_target(alpha, cross.shape[1])
     solved = _solve_each(gram[np.ix_(live, live)], cross[live], alpha)
     if solved is None:
         return None
@@ -93,7 +93,7 @@ def from_moments(
     coef[live] = solved
     singular = np.sqrt(np.clip(linalg.eigvalsh(gram)[::-1], 0, None))
     singular[live.sum() :] = 0
-    intercept = _intercept(moments, coef, fit_intercept)
+    intercept = intercept_of(moments, coef, fit_intercept)
     return Solution(coef, intercept, singular, int(live.sum()), moments)
 
 
@@ -122,20 +122,27 @@ def _cholesky_solve(gram: np.ndarray, cross: np.ndarray, alpha: float) -> np.nda
     return scale[:, None] * linalg.cho_solve((factor, False), scale[:, None] * cross)
 
 
-def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
-    """Solve from the square root of the moments: by its singular values, or the dual if wide."""
+def centred_root(
+    root: RootMoments, d: int, *, fit_intercept: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with the scatter, or the moments about zero, of what was seen: of X and of y."""
     rows = root.root
     if not fit_intercept:
         rows = np.vstack([rows, np.sqrt(root.weight) * root.mean])
-    design, targets = rows[:, :d], rows[:, d:]
-    alpha = _per_target(alpha, targets.shape[1])
-    if len(rows) < d and (solved := _dual(design, targets, alpha)) is not None:
+    return rows[:, :d], rows[:, d:]
+
+
+def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bool) -> Solution:
+    """Solve from the square root of the moments: by its singular values, or the dual if wide."""
+    design, targets = centred_root(root, d, fit_intercept=fit_intercept)
+    alpha = per_target(alpha, targets.shape[1])
+    if len(design) < d and (solved := _dual(design, targets, alpha)) is not None:
         dual, values = solved
         known = None if values is None else int(np.count_nonzero(values))
-        return Solution(dual, _intercept(root, dual, fit_intercept), values, known, root)
+        return Solution(dual, intercept_of(root, dual, fit_intercept), values, known, root)
     left, singular, right = linalg.svd(design, full_matrices=False)
-    rank = int((singular > _cut(singular, rows)).sum())
-    coef, live = None, _varies(np.abs(design).max(axis=0, initial=0.0), root)
+    rank = int((singular > _cut(singular, design)).sum())
+    coef, live = None, varies(np.abs(design).max(axis=0, initial=0.0), root)
     if not alpha.any():
         coef = _solve_in_own_units(design, targets, live)
     if coef is not None:
@@ -146,7 +153,7 @@ def from_root(root: RootMoments, d: int, alpha: np.ndarray, *, fit_intercept: bo
             gain = 1 / (singular[:, None] + alpha / singular[:, None])
         gain[rank:] = 0
         coef = right.T @ (gain * (left.T @ targets))
-    return Solution(coef, _intercept(root, coef, fit_intercept), singular, rank, root)
+    return Solution(coef, intercept_of(root, coef, fit_intercept), singular, rank, root)
 
 
 def _dual(
@@ -170,7 +177,7 @@ def _dual(
     return coef, np.sqrt(values[::-1])
 
 
-def _varies(size: np.ndarray, statistic: Any) -> np.ndarray:
+def varies(size: np.ndarray, statistic: Any) -> np.ndarray:
     """Which columns are more than the rounding of their mean; the others are constant, weight 0."""
     noise = 4 * EPS * np.abs(statistic.mean[: len(size)])
     return size > np.sqrt(statistic.weight) * noise
@@ -197,7 +204,8 @@ def _cut(singular: np.ndarray, rows: np.ndarray) -> float:
     return max(64, *rows.shape) * EPS * singular.max(initial=0.0)
 
 
-def _per_target(alpha: np.ndarray, n_targets: int) -> np.ndarray:
+def per_target(alpha: np.ndarray, n_targets: int) -> np.ndarray:
+    """The penalty of each target."""
     if alpha.ndim and alpha.size not in (1, n_targets):
         raise ValueError(
             f"alpha has {alpha.size} values and y has {n_targets} targets; give one number, or "
@@ -206,7 +214,8 @@ def _per_target(alpha: np.ndarray, n_targets: int) -> np.ndarray:
     return np.broadcast_to(alpha, n_targets)
 
 
-def _intercept(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndarray:
+def intercept_of(statistic: Any, coef: np.ndarray, fit_intercept: bool) -> np.ndarray:
+    """The intercepts that go with coefficients (d, t): those of the means."""
     d = len(coef)
     if not fit_intercept:
         return np.zeros(coef.shape[1])

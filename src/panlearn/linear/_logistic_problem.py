@@ -128,7 +128,13 @@ class LogisticProblem:
         self._restriction: np.ndarray | None = None
         self.dense = self.k * (self.d + 1) <= DENSE
         self.total = float(labels.count.sum())
-        self.alpha, self.l1 = (1 - l1_ratio) / (C * self.total), l1_ratio / (C * self.total)
+        strength = 1 / (C * self.total) if C * self.total > 0 else np.inf
+        if not np.isfinite(strength):
+            raise ValueError(
+                f"C={C:.3g} times the total weight of the rows, {self.total:.3g}, is too small for "
+                "the floats; give larger weights"
+            )
+        self.alpha, self.l1 = (1 - l1_ratio) * strength, l1_ratio * strength
         self.epsilon = 64 * float(np.finfo(rows.dtype).eps)
         unknowns = self.d * (1 if self.k == 1 else self.k // 2)
         self._stride = max(1, n // (SAMPLE * unknowns))
@@ -278,7 +284,8 @@ class LogisticProblem:
         gradient[:, :-1] += self.alpha * coef / self.scale
         if not self.fit_intercept:
             gradient[:, -1] = 0.0
-        value = found.loss / self.total + 0.5 * self.alpha * float(np.sum(coef * coef))
+        shrunk = np.sqrt(self.alpha) * coef  # coef of separable classes may have no square
+        value = found.loss / self.total + 0.5 * float(np.sum(shrunk * shrunk))
         return value, gradient.ravel(), curvature
 
     def model(self, curvature: np.ndarray) -> Model:

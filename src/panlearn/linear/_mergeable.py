@@ -10,7 +10,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Moments, RootMoments
 from panlearn.core.validation import read_rows
-from panlearn.linear import _least_squares
+from panlearn.linear import _least_squares, _nonnegative
 from panlearn.linear._least_squares import Solution
 
 
@@ -18,7 +18,8 @@ def learn(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) ->
     """Fit from nothing."""
     rows = read_rows(model, X, y, sample_weight, targets="numbers")
     alpha = _penalties(penalty)
-    solution = _least_squares.fit(rows, alpha, fit_intercept=model.fit_intercept)
+    method = _nonnegative if model.positive else _least_squares
+    solution = method.fit(rows, alpha, fit_intercept=model.fit_intercept)
     return _learned(model, rows, solution)
 
 
@@ -36,9 +37,8 @@ def learn_more(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.
     if isinstance(seen, Moments):
         seen = RootMoments.from_moments(seen)
     total = seen + map_reduce(_least_squares.root_of, rows)
-    solution = _least_squares.from_root(
-        total, rows.n_features, alpha, fit_intercept=model.fit_intercept
-    )
+    method = _nonnegative if model.positive else _least_squares
+    solution = method.from_root(total, rows.n_features, alpha, fit_intercept=model.fit_intercept)
     return _learned(model, rows, solution)
 
 
@@ -55,19 +55,23 @@ def _penalties(penalty: Any) -> np.ndarray:
 
 
 def _learned(model: Any, rows: Rows, solution: Solution) -> Solution:
+    set_coefficients(model, solution, rows.dtype, single=rows.y_ndim == 1)
+    if solution.statistic is not None:
+        model.statistic_ = solution.statistic
+    return solution
+
+
+def set_coefficients(model: Any, solution: Solution, dtype: Any, *, single: bool) -> None:
+    """Set what was learned, in the floats of X, without the axis of targets where y had none."""
     with np.errstate(over="ignore"):
-        coef = solution.coef.T.astype(rows.dtype, copy=False)
-        intercept = solution.intercept.astype(rows.dtype, copy=False)
+        coef = solution.coef.T.astype(dtype, copy=False)
+        intercept = solution.intercept.astype(dtype, copy=False)
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError(
-            f"the coefficients are beyond {rows.dtype}: the columns of X are too small or too "
+            f"the coefficients are beyond {coef.dtype}: the columns of X are too small or too "
             "large against y; rescale them, for example with sklearn.preprocessing.StandardScaler"
         )
-    single = rows.y_ndim == 1
     model.coef_ = np.ascontiguousarray(coef[0] if single else coef)
     model.intercept_ = intercept[0].item() if single else intercept
     if not model.fit_intercept:
         model.intercept_ = 0.0
-    if solution.statistic is not None:
-        model.statistic_ = solution.statistic
-    return solution

@@ -19,6 +19,8 @@ def dense_pass(
 ) -> np.ndarray:
     """Walk the rows; where sign * score <= 0 add sign * row. Returns the mistakes of each problem.
 
+    Scores are in float64, in which products of any two float32 numbers are finite.
+
     signs : (n_classes, n_problems), the side of a class in a problem, 0 if it takes no part.
     """
     mistakes = np.zeros(coef.shape[0], np.int64)
@@ -27,10 +29,10 @@ def dense_pass(
             sign = signs[y[i], c]
             if sign == 0 or not active[c]:
                 continue
-            score = intercept[c]
+            score = np.float64(intercept[c])
             for j in range(X.shape[1]):
-                score += coef[c, j] * X[i, j]
-            if sign * score <= 0:
+                score += np.float64(coef[c, j]) * X[i, j]
+            if not sign * score > 0:  # so that an overflow does not pass for the right side
                 mistakes[c] += 1
                 for j in range(X.shape[1]):
                     coef[c, j] += sign * X[i, j]
@@ -59,10 +61,10 @@ def sparse_pass(
             sign = signs[y[i], c]
             if sign == 0 or not active[c]:
                 continue
-            score = intercept[c]
+            score = np.float64(intercept[c])
             for at in range(indptr[i], indptr[i + 1]):
-                score += coef[c, indices[at]] * data[at]
-            if sign * score <= 0:
+                score += np.float64(coef[c, indices[at]]) * data[at]
+            if not sign * score > 0:
                 mistakes[c] += 1
                 for at in range(indptr[i], indptr[i + 1]):
                     coef[c, indices[at]] += sign * data[at]

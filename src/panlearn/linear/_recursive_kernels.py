@@ -5,58 +5,44 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+# Squares between these neither overflow nor lose digits to underflow.
+SMALL, LARGE = 1e-280, 1e280
 
-@njit(cache=True, nogil=True)
-def update(theta, covariance, X, y, noise, past) -> None:  # noqa: ANN001
-    r"""Fold rows, one after the other, into the estimate, in place.
 
-    With p = P x / f, K = p / (x'p + r) and M = P / f - K p':
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def absorb(triangle, X, y, noise, past) -> None:  # noqa: ANN001
+    r"""Rotate rows, one after the other, into a triangular system, in place.
 
-    .. math:: \theta \leftarrow \theta + K (y - x^\top \theta), \qquad
-              P \leftarrow M (I - x K^\top) + r K K^\top = M + (r K - M x) K^\top
+    The system R u = z, of the shape (D, D + t) with R in its first columns and z in the others,
+    has the least squares solution of all rows so far. Before each row it is weighed by the root
+    of the past; then Givens rotations of R with the row :math:`(x^\top, y) / \sqrt r` make the
+    entries of the latter zero from left to right, which keeps :math:`R^\top R` and
+    :math:`R^\top z` the sums that they are.
 
-    theta is (D, t), covariance P is (D, D) and symmetric, X is (n, d) with d = D or D - 1 (a one is
-    appended), y is (n, t), noise r and past f are (n,). A row of infinite noise changes nothing.
+    X is (n, D), y is (n, t), noise r and past f are (n,). A row of infinite noise changes nothing.
     """
-    n, d = X.shape
-    size, targets = theta.shape
-    x, p, gain, rest = np.ones(size), np.empty(size), np.empty(size), np.empty(size)
-    for i in range(n):
+    size, width = triangle.shape
+    row = np.empty(width)
+    for i in range(X.shape[0]):
         if noise[i] == np.inf:
             continue
-        for j in range(d):
-            x[j] = X[i, j]
         if past[i] != 1.0:
-            covariance /= past[i]
-        p[:] = 0.0
-        for j in range(size):  # P x as a sum of columns, which vectorises
-            for k in range(size):
-                p[k] += covariance[j, k] * x[j]
-        spread = noise[i]
+            triangle *= np.sqrt(past[i])
+        deviation = np.sqrt(noise[i])
+        for k in range(size):
+            row[k] = X[i, k] / deviation
+        for k in range(size, width):
+            row[k] = y[i, k - size] / deviation
         for j in range(size):
-            spread += x[j] * p[j]
-        if not np.isfinite(spread):  # an overflow would leave the row out; the caller looks for NaN
-            theta[:] = np.nan
-            return
-        for j in range(size):
-            gain[j] = p[j] / spread
-        for t in range(targets):
-            error = y[i, t]
-            for j in range(size):
-                error -= x[j] * theta[j, t]
-            for j in range(size):
-                theta[j, t] += gain[j] * error
-        for j in range(size):
-            for k in range(size):
-                covariance[j, k] -= gain[j] * p[k]
-        # M x is summed anew, not as p - K p'x: this is what keeps P positive definite
-        for j in range(size):
-            total = 0.0
-            for k in range(size):
-                total += covariance[j, k] * x[k]
-            rest[j] = noise[i] * gain[j] - total
-        for j in range(size):
-            for k in range(j + 1):
-                value = covariance[j, k] + rest[j] * gain[k]
-                covariance[j, k] = value
-                covariance[k, j] = value
+            below = row[j]
+            if below == 0.0:
+                continue
+            above = triangle[j, j]
+            square = above * above + below * below
+            length = np.sqrt(square) if SMALL < square < LARGE else np.hypot(above, below)
+            cosine, sine = above / length, below / length
+            triangle[j, j] = length
+            for k in range(j + 1, width):
+                upper = triangle[j, k]
+                triangle[j, k] = cosine * upper + sine * row[k]
+                row[k] = cosine * row[k] - sine * upper

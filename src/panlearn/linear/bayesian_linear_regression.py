@@ -20,7 +20,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, read_rows
-from panlearn.linear._base import LinearRegressor
+from panlearn.linear._base import LinearRegressor, finite
 from panlearn.linear._least_squares import EPS, root_of
 from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
 from panlearn.linear._targets import one_target
@@ -189,9 +189,12 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         mean = self._score_rows(X)
         if not return_std:
             return mean
-        rows = self._centred(X)
+        rows = self._centred(X).astype(float, copy=False)
+        size = np.abs(rows).max(axis=1, initial=1.0)  # squares of larger ones might overflow
+        rows = rows / size[:, None]
         variance = np.einsum("ij,jk,ik->i", rows, self.sigma_, rows, optimize=True)
-        return mean, np.sqrt(variance + 1 / self.alpha_).astype(mean.dtype, copy=False)
+        spread = size * np.sqrt(np.maximum(variance, 0.0))
+        return mean, finite(np.hypot(spread, 1 / np.sqrt(self.alpha_)), mean.dtype)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
         """Draw regression functions from the posterior and evaluate them, without noise, at X.
@@ -227,9 +230,10 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         white = np.ndim(given) == 0  # learned, or one variance for all
         root = None if white else covariance_root(prior_covariance(given, d))
         center = prior_mean(self.prior_mean, d)
-        problem = _Evidence.of(statistic, center, root, fit_intercept=self.fit_intercept)
-        attributes = partial(self._attributes, problem, statistic, rows.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
+        # an overflow shows in the score
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            problem = _Evidence.of(statistic, center, root, fit_intercept=self.fit_intercept)
+            attributes = partial(self._attributes, problem, statistic, rows.dtype)
             alpha, precision = self._maximise(problem, rows, attributes)
             last = self._score(problem, alpha, precision)
             self.__dict__.update(attributes(alpha, precision))

@@ -270,7 +270,9 @@ class _Problem:
             newton[-1] /= scale  # the last column is r / sigma
             newton[:, -1] /= scale
         if not (np.isfinite(newton).all() and np.isfinite(gradient).all()):
-            raise ValueError("the fit overflows float64: bring X and y to similar scales")
+            raise ValueError(
+                "the fit overflows float64: bring X, y and sample_weight to similar scales"
+            )
         newton[np.diag_indices(len(ridge))] += 2 * ridge
         reweighted = newton.copy()
         reweighted[:-1, :-1] += 2 / scale * sums.outside[:-1, :-1]

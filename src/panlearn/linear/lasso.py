@@ -14,7 +14,7 @@ from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
 from panlearn.core.threads import threads
 from panlearn.core.validation import read_rows
-from panlearn.linear import _least_squares
+from panlearn.linear import _least_squares, _nonnegative
 from panlearn.linear._base import MultiTargetRegressor
 from panlearn.linear._coordinate_descent import ElasticNetSolver, Penalty
 from panlearn.linear._design import Problem, centre
@@ -33,7 +33,7 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
     def _learn(self, X: Any, y: Any, sample_weight: Any, l1_ratio: float) -> Self:
         start = getattr(self, "coef_", None) if self.warm_start else None
         rows = read_rows(self, X, y, sample_weight, targets="numbers")
-        if self.alpha == 0 and not self.positive:
+        if self.alpha == 0:
             return self._learn_unpenalised(rows)
         with threads() as run:
             problem = centre(rows, run, fit_intercept=self.fit_intercept)
@@ -77,7 +77,8 @@ class _PenalisedRegressor(Iterative, MultiTargetRegressor):
 
     def _learn_unpenalised(self, rows: Rows) -> Self:
         """Least squares, which has a direct solution and no dual gap to wait for."""
-        solution = _least_squares.fit(rows, np.zeros(()), fit_intercept=self.fit_intercept)
+        method = _nonnegative if self.positive else _least_squares
+        solution = method.fit(rows, np.zeros(()), fit_intercept=self.fit_intercept)
         coef = np.ascontiguousarray(solution.coef.T.astype(rows.dtype, copy=False))
         intercept = solution.intercept.astype(rows.dtype, copy=False)
         gap = np.zeros(len(coef))

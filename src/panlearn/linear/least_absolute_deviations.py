@@ -14,7 +14,8 @@ from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Bounds, NonNegative
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.linear._base import LinearRegressor
-from panlearn.linear._least_squares import EPS
+from panlearn.linear._least_squares import EPS, Solution
+from panlearn.linear._mergeable import set_coefficients
 
 
 @dataclass(eq=False, repr=False)
@@ -107,23 +108,17 @@ class LeastAbsoluteDeviations(LinearRegressor):
         if self.fit_intercept:
             ones = np.ones((kept.sum(), 1))
             design = (sparse.hstack if sparse.issparse(design) else np.hstack)([design, ones])
-        theta = _quantile_fit(
-            design,
-            target[:, 0],
-            weight[kept] / weight.max(),
-            self.quantile,
-            self.alpha * (weight.sum() / weight.max()) / x_scale,
-        )
+        share = weight[kept] / weight.max()
+        with np.errstate(over="ignore"):  # an infinite penalty keeps a weight at zero
+            penalty = self.alpha * share.sum() / x_scale
+        theta = _quantile_fit(design, target[:, 0], share, self.quantile, penalty)
         with np.errstate(over="ignore", invalid="ignore"):
             coef = theta[: X.shape[1]] * (y_scale / x_scale)
-        if not np.isfinite(coef).all():
-            raise ValueError(
-                "the coefficients are beyond the floats: the columns of X are too small against y; "
-                "rescale them, for example with sklearn.preprocessing.StandardScaler"
-            )
-        self.coef_, self.intercept_ = coef.astype(X.dtype), 0.0
-        if self.fit_intercept:
-            self.intercept_ = float((y_centre + y_scale * theta[-1]).item() - x_centre @ coef)
+            intercept = y_centre + y_scale * theta[-1] - x_centre @ coef
+        if not self.fit_intercept:
+            intercept = np.zeros(1)
+        solution = Solution(coef[:, None], intercept, None, None, None)
+        set_coefficients(self, solution, X.dtype, single=True)
         return self
 
 

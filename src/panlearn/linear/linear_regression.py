@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +13,11 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
+from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.linear._base import MultiTargetRegressor
-from panlearn.linear._least_squares import Solution
-from panlearn.linear._mergeable import learn, learn_more
+from panlearn.linear._least_squares import Solution, from_root
+from panlearn.linear._mergeable import learn, learn_more, set_coefficients
 
 
 @dataclass(eq=False, repr=False)
@@ -33,6 +34,8 @@ class LinearRegression(MultiTargetRegressor):
     ----------
     fit_intercept : bool, default=True
         Whether to learn the intercept b.
+    positive : bool, default=False
+        Whether all weights must be at least zero; not with a covariance of the noise.
 
     Attributes
     ----------
@@ -41,7 +44,8 @@ class LinearRegression(MultiTargetRegressor):
     intercept_ : float or ndarray of shape (n_targets,)
         The intercept b.
     rank_ : int
-        Rank of the centred X; absent for a wide sparse X, which is solved by LSQR.
+        Rank of the centred X; absent for a wide sparse X, which is solved by LSQR, and where
+        `positive`.
     singular_ : ndarray of shape (min(n_samples, n_features),)
         Singular values of the centred X; absent likewise.
     statistic_ : Statistic
@@ -56,13 +60,17 @@ class LinearRegression(MultiTargetRegressor):
     One pass over cache-sized blocks of X gives centred second moments, merged by Chan's update,
     which are solved by Cholesky: :math:`O(n d^2)`, with memory for a few blocks beside X. If they
     are ill-conditioned a second pass finds their square root by QR, and its singular values give
-    the solution with the accuracy of a solver on X itself. X may be an array, a sparse matrix, a
+    the solution with the accuracy of a solver on X itself. With `positive` the square root is
+    solved by the active sets of Lawson and Hanson. X may be an array, a sparse matrix, a
     stream of batches (`panlearn.Batches`) or a Dask collection, with the same coefficients.
 
     References
     ----------
     Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM.
     doi:10.1137/1.9781611971484
+
+    C. L. Lawson and R. J. Hanson (1995). Solving Least Squares Problems, chapter 23. SIAM.
+    doi:10.1137/1.9781611971217
 
     Examples
     --------
@@ -80,6 +88,7 @@ class LinearRegression(MultiTargetRegressor):
 
     _: KW_ONLY
     fit_intercept: bool = True
+    positive: bool = False
 
     @fitting
     def fit(
@@ -106,6 +115,8 @@ class LinearRegression(MultiTargetRegressor):
         if noise_covariance is not None:
             if sample_weight is not None:
                 raise ValueError("give sample_weight or noise_covariance, not both")
+            if self.positive:
+                raise ValueError("positive=True is not for noise_covariance: whiten X and y first")
             self._fit_generalised(X, y, noise_covariance)
         else:
             self._describe(learn(self, X, y, sample_weight))
@@ -144,7 +155,7 @@ class LinearRegression(MultiTargetRegressor):
             )
 
     def _fit_generalised(self, X: Any, y: Any, noise_covariance: Any) -> None:
-        """Whiten rows and intercept by the Cholesky factor of R, then solve as usual."""
+        """Whiten the centred rows by the Cholesky factor of R, then solve as usual."""
         reject_hidden(X=X, y=y, noise_covariance=noise_covariance)
         X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         n = len(X)
@@ -157,18 +168,22 @@ class LinearRegression(MultiTargetRegressor):
             factor = linalg.cholesky(covariance, lower=True)
         except linalg.LinAlgError as error:
             raise ValueError("noise_covariance must be positive definite") from error
-        design = np.column_stack([X, np.ones(n)]) if self.fit_intercept else X
-        whitened = linalg.solve_triangular(
-            factor, np.column_stack([design, y]), lower=True, check_finite=False
+        rows = np.column_stack([X, y]).astype(float)
+        mean = rows.mean(axis=0) if self.fit_intercept else np.zeros(rows.shape[1])
+        ones, rows = _whiten(factor, np.ones((n, 1))), _whiten(factor, rows - mean)
+        weight = float(np.sum(ones**2))
+        if self.fit_intercept:  # what is left of the mean once the noise is counted
+            rest = (ones.T @ rows)[0] / weight
+            mean, rows = mean + rest, rows - ones * rest
+        solution = from_root(
+            RootMoments(weight, mean, rows),
+            X.shape[1],
+            np.zeros(()),
+            fit_intercept=self.fit_intercept,
         )
-        columns = design.shape[1]
-        cond = max(design.shape) * np.finfo(whitened.dtype).eps
-        coef, _, self.rank_, self.singular_ = linalg.lstsq(
-            whitened[:, :columns], whitened[:, columns:], cond=cond
-        )
-        coef = coef.astype(X.dtype, copy=False).T
-        intercept = coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef), X.dtype)
-        coef = np.ascontiguousarray(coef[:, : X.shape[1]])
-        single = y.ndim == 1
-        self.coef_ = coef[0] if single else coef
-        self.intercept_ = intercept[0].item() if single else intercept
+        self._describe(replace(solution, statistic=None))  # which has no rows to go on from
+        set_coefficients(self, solution, X.dtype, single=y.ndim == 1)
+
+
+def _whiten(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return linalg.solve_triangular(factor, rows, lower=True, check_finite=False)

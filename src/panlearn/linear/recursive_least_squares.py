@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
+from scipy.linalg.lapack import dtrtrs
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import fitting
@@ -15,9 +16,11 @@ from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows
 from panlearn.core.validation import FLOATS, read_rows
-from panlearn.linear._base import MultiTargetRegressor
-from panlearn.linear._prior import prior_covariance, prior_mean
-from panlearn.linear._recursive_kernels import update
+from panlearn.linear._base import MultiTargetRegressor, finite, lengths
+from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
+from panlearn.linear._recursive_kernels import absorb
+
+TINY = 1e-150  # what may stand below a fraction whose square is still a float
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +60,13 @@ class RecursiveLeastSquares(MultiTargetRegressor):
     theta_ : ndarray of shape (n_features (+ 1), n_targets)
         Both, in float64, the intercept last.
     covariance_ : ndarray of shape (n_features (+ 1), n_features (+ 1))
-        The covariance P of the estimate.
+        The covariance P of the estimate, found when it is asked for.
+    prior_ : tuple of ndarray
+        The estimate before any row, and a root L of its covariance, :math:`P_0 = L L^\top`, without
+        columns of zeros.
+    triangle_ : ndarray of shape (rank of L, rank of L + n_targets)
+        R and z of the triangular system :math:`R u = z` that the rows have been rotated into; the
+        estimate is :math:`\theta_0 + L u`.
     n_samples_seen_ : int
         Rows taken in, those of zero weight aside.
     n_features_in_ : int
@@ -67,12 +76,16 @@ class RecursiveLeastSquares(MultiTargetRegressor):
 
     Notes
     -----
-    Each row moves the estimate by the gain :math:`K = P x / (x^\top P x + R)` times the error of
-    its prediction, and the covariance by Joseph's form
-    :math:`P \leftarrow (I - K x^\top) P (I - K x^\top)^\top + R K K^\top`, which is symmetric and
-    stays positive definite where the shorter :math:`(I - K x^\top) P` does not:
-    :math:`O(d^2)` a row, in a compiled loop over the rows of a block. Forgetting divides P by f
-    before each row, so a feature that stays at zero makes its variance grow without bound.
+    In the coordinates of the prior, :math:`\theta = \theta_0 + L u`, the objective is
+    :math:`\|R u - z\|^2` and a constant, R triangular and at first I. A row is one more row of this
+    system; Givens rotations make it triangular again, :math:`O(d^2)` a row in a compiled loop over
+    the rows of a block, and forgetting multiplies it by :math:`\sqrt f`. The sums
+    :math:`R^\top R` themselves are never formed: the estimate keeps the digits that a QR
+    decomposition of all rows would give, however wide the prior, and :math:`P = L (R^\top R)^{-1}
+    L^\top` is positive definite by its form. The gain of textbooks,
+    :math:`K = P x / (x^\top P x + R)`, gives the same numbers in exact arithmetic, and loses half
+    of the digits from a wide prior. A feature that stays at zero while others are forgotten makes
+    its variance grow without bound.
 
     Without forgetting the estimate is that of ridge regression, and the posterior of
     `BayesianLinearRegression` with the same prior. A weight s counts as s rows, for any s > 0:
@@ -83,8 +96,8 @@ class RecursiveLeastSquares(MultiTargetRegressor):
     R. L. Plackett (1950). Some theorems in least squares. Biometrika 37.
     doi:10.1093/biomet/37.1-2.149
 
-    R. S. Bucy and P. D. Joseph (1968). Filtering for Stochastic Processes with Applications to
-    Guidance. Interscience.
+    W. M. Gentleman (1973). Least squares computations by Givens transformations without square
+    roots. IMA Journal of Applied Mathematics 12(3). doi:10.1093/imamat/12.3.329
 
     Examples
     --------
@@ -162,44 +175,64 @@ class RecursiveLeastSquares(MultiTargetRegressor):
         if not return_std:
             return mean
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        rows = np.ones((X.shape[0], len(self.covariance_)))
-        rows[:, : X.shape[1]] = X.toarray() if sparse.issparse(X) else X
-        variance = np.einsum("ij,jk,ik->i", rows, self.covariance_, rows, optimize=True)
-        std = np.sqrt(variance + self.noise_variance).astype(mean.dtype, copy=False)
+        spread = lengths(_with_ones(X, len(self.theta_)) @ self._root())
+        std = finite(np.hypot(spread, np.sqrt(self.noise_variance)), mean.dtype)
         return mean, std if mean.ndim == 1 else np.tile(std[:, None], mean.shape[1])
 
+    @property
+    def covariance_(self) -> np.ndarray:
+        """The covariance P of the estimate."""
+        self._require_fitted()
+        root = self._root()
+        return root @ root.T
+
+    def _root(self) -> np.ndarray:
+        """A root of the covariance, L over R."""
+        size = len(self.triangle_)
+        return linalg.solve_triangular(
+            self.triangle_[:, :size], self.prior_[1].T, trans="T", check_finite=False
+        ).T
+
+    @np.errstate(over="ignore", invalid="ignore")  # an overflow shows in the estimate
     def _take_in(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Self:
         rows: Rows | None = None if first or sample_weight is not None else self._plain_rows(X, y)
         if rows is None:
             rows = read_rows(self, X, y, sample_weight, targets="numbers", reset=first)
-        theta: Any = getattr(self, "theta_", None)
-        covariance: Any = getattr(self, "covariance_", None)
+        prior, triangle = getattr(self, "prior_", None), getattr(self, "triangle_", None)
         seen = getattr(self, "n_samples_seen_", 0)
-        if theta is not None:
-            theta, covariance = theta.copy(), covariance.copy()
+        if triangle is not None:
+            triangle = triangle.copy()
         single = rows.y_ndim == 1
         for block in _blocks(rows):
             y = np.array(np.atleast_2d(block.y.T).T, dtype=float, order="C")
-            if theta is None:
-                theta, covariance = self._prior(rows.n_features, y.shape[1])
-            if y.shape[1] != theta.shape[1]:
-                raise ValueError(f"y has {y.shape[1]} targets; it had {theta.shape[1]} before")
-            # one type and layout, so that the kernel is compiled once
-            dense = block.X.toarray() if sparse.issparse(block.X) else block.X
-            dense = np.array(dense, dtype=float, order="C")
-            update(theta, covariance, dense, y, *self._row_weights(len(y), block.weight))
+            if prior is None or triangle is None:
+                prior = self._prior(rows.n_features)
+                triangle = np.eye(prior[1].shape[1], prior[1].shape[1] + y.shape[1])
+            targets = triangle.shape[1] - triangle.shape[0]
+            if y.shape[1] != targets:
+                raise ValueError(f"y has {y.shape[1]} targets; it had {targets} before")
+            mean, root = prior
+            dense = _with_ones(block.X, len(mean))
+            if mean.any():
+                y -= (dense @ mean)[:, None]
+            dense = _in_units(dense, root)
+            absorb(triangle, dense, y, *self._row_weights(len(y), block.weight))
             seen += len(y) if block.weight is None else np.count_nonzero(block.weight)
-        if theta is None:
+        if prior is None or triangle is None:
             raise ValueError("there is not one row to learn from")
-        if not (np.isfinite(theta).all() and np.isfinite(covariance).all()):
+        theta = _estimate(prior, triangle)
+        if theta is None:
             rows.reject_non_finite()
             raise ValueError(
                 "the estimate overflows: rescale X, or raise forgetting, which lets the variance "
                 "of a feature that stays at zero grow without bound"
             )
-        self.theta_, self.covariance_, self.n_samples_seen_ = theta, covariance, int(seen)
-        coef = theta[: rows.n_features].T.astype(rows.dtype)
-        intercept = theta[-1].astype(rows.dtype) if self.fit_intercept else np.zeros(len(coef))
+        self.prior_, self.triangle_, self.theta_ = prior, triangle, theta
+        self.n_samples_seen_ = int(seen)
+        if rows.dtype != theta.dtype:
+            theta = finite(theta, rows.dtype)
+        coef = theta[: rows.n_features].T.copy()
+        intercept = theta[-1].copy() if self.fit_intercept else np.zeros(len(coef))
         self.coef_ = coef[0] if single else coef
         self.intercept_ = intercept[0].item() if single else intercept
         return self
@@ -218,7 +251,8 @@ class RecursiveLeastSquares(MultiTargetRegressor):
             return None
         return ArrayRows(X, y, None)
 
-    def _prior(self, d: int, targets: int) -> tuple[np.ndarray, np.ndarray]:
+    def _prior(self, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """The estimate before any row and a root of its covariance."""
         require_memory((d, d), "the covariance", "use fewer features")
         mean, covariance = prior_mean(self.prior_mean, d), self.prior_covariance
         covariance = prior_covariance(covariance, d)
@@ -226,7 +260,8 @@ class RecursiveLeastSquares(MultiTargetRegressor):
             mean = np.append(mean, self.intercept_prior_mean)
             covariance = np.pad(covariance, (0, 1))
             covariance[-1, -1] = self.intercept_prior_variance
-        return np.tile(mean[:, None], targets), np.ascontiguousarray(covariance)
+        root = covariance_root(covariance)
+        return mean, root[:, root.any(axis=0)]
 
     def _row_weights(self, n: int, weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """The noise of each row and the weight of its past; a weight of s stands for s rows."""
@@ -237,6 +272,33 @@ class RecursiveLeastSquares(MultiTargetRegressor):
         count = weight if past == 1 else (1 - past**weight) / (1 - past)
         with np.errstate(divide="ignore"):
             return noise / count, past**weight
+
+
+def _with_ones(X: Any, size: int) -> np.ndarray:
+    """Dense rows in float64, with a last column of ones if `size` has room for it."""
+    rows = np.ones((X.shape[0], size))
+    rows[:, : X.shape[1]] = X.toarray() if sparse.issparse(X) else X
+    return rows
+
+
+def _in_units(rows: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Rows times L; a diagonal one, as most are, takes no product of matrices."""
+    kept = np.flatnonzero(root.any(axis=1))
+    if np.count_nonzero(root) != len(kept):
+        return np.ascontiguousarray(rows @ root)
+    if len(kept) == len(root):
+        return rows * root.diagonal()
+    return np.ascontiguousarray(rows[:, kept] * root[kept].diagonal())
+
+
+def _estimate(prior: tuple[np.ndarray, np.ndarray], triangle: np.ndarray) -> np.ndarray | None:
+    """Solve the triangular system; None if it, or the square of its inverse, overflows."""
+    (mean, root), size = prior, len(triangle)
+    least = np.abs(np.diag(triangle)).min(initial=1.0)
+    if not least > TINY * np.abs(root).max(initial=0.0):
+        return None
+    theta = mean[:, None] + root @ dtrtrs(triangle[:, :size], triangle[:, size:])[0]
+    return theta if np.isfinite(theta).all() else None
 
 
 def _blocks(rows: Rows) -> Iterator[Block]:

@@ -26,6 +26,8 @@ class Ridge(MultiTargetRegressor):
         The strength of the penalty; an array gives each target its own.
     fit_intercept : bool, default=True
         Whether to learn the intercept b, which is not penalised.
+    positive : bool, default=False
+        Whether all weights must be at least zero.
 
     Attributes
     ----------
@@ -45,7 +47,8 @@ class Ridge(MultiTargetRegressor):
     With more rows than columns the normal equations are solved from centred second moments,
     :math:`O(n d^2 + d^3)`, with more columns than rows from the singular values of the rows,
     :math:`O(n^2 d)`: the primal or the dual problem, whichever is smaller. Ill-conditioned moments
-    are replaced by their square root, found by QR. X may be an array, a sparse matrix, a stream of
+    are replaced by their square root, found by QR; with `positive` that root is always taken, and
+    solved by the active sets of Lawson and Hanson. X may be an array, a sparse matrix, a stream of
     batches (`panlearn.Batches`) or a Dask collection, with the same coefficients.
 
     References
@@ -64,6 +67,7 @@ class Ridge(MultiTargetRegressor):
     alpha: NonNegative[float] | np.ndarray = 1.0
     _: KW_ONLY
     fit_intercept: bool = True
+    positive: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
