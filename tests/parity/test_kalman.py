@@ -81,6 +81,74 @@ def test_statsmodels(tracked, change):
     assert model.score_samples(Y)[0] == pytest.approx(result.llf, rel=1e-8)
 
 
+AUTOREGRESSION = [[1.0, 0.0, 0.0], [0.0, 0.5, 0.3], [0.0, 1.0, 0.0]]
+DIFFUSE = {
+    "level": ([[1.0]], [[1.0]], [[1469.0]], [[15099.0]], ["diffuse"]),
+    "trend": (
+        [[1.0, 1.0], [0.0, 1.0]],
+        [[1.0, 0.0]],
+        np.diag([0.5, 0.1]),
+        [[2.0]],
+        ["diffuse"] * 2,
+    ),
+    "exact": (
+        [[1.0, 1.0], [0.0, 1.0]],
+        [[1.0, 0.0]],
+        np.diag([0.5, 0.1]),
+        [[0.0]],
+        ["diffuse"] * 2,
+    ),
+    "partly": (
+        AUTOREGRESSION,
+        [[1.0, 1.0, 0.0]],
+        np.diag([0.3, 1.0, 0.0]),
+        [[0.2]],
+        ["diffuse", "stationary", "stationary"],
+    ),
+    "several": (
+        [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.9]],
+        [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]],
+        np.diag([0.5, 0.1, 0.3]),
+        np.diag([2.0, 0.5]),
+        ["diffuse"] * 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("name", DIFFUSE)
+def test_the_diffuse_start_of_statsmodels(name, gaps, rng):
+    reason = "statsmodels is not installed"
+    peer = pytest.importorskip("statsmodels.tsa.statespace.kalman_smoother", reason=reason)
+    starts = pytest.importorskip("statsmodels.tsa.statespace.initialization", reason=reason)
+    *matrices, words = DIFFUSE[name]
+    F, H, Q, R = (np.array(M) for M in matrices)
+    n, m = len(F), len(H)
+    Y = 100 + 3 * np.cumsum(rng.normal(size=(30, m)), axis=0)
+    if gaps:
+        Y[1] = Y[7:10, 0] = Y[0, -1] = np.nan
+    theirs = peer.KalmanSmoother(k_endog=m, k_states=n, tolerance=0)
+    theirs.bind(np.asfortranarray(Y.T))
+    theirs["design"], theirs["transition"], theirs["obs_cov"] = H, F, R
+    theirs["selection"], theirs["state_cov"] = np.eye(n), Q
+    start, known = starts.Initialization(n), words.count("diffuse")
+    start.set((0, known), "diffuse")
+    if known < n:
+        start.set((known, n), "stationary")
+    theirs.initialize(start)
+    result = theirs.smooth()
+    ours = KalmanFilter.from_matrices(F, H, Q, R, start=tuple(words))
+    assert ours.score_samples(Y)[0] == pytest.approx(result.llf, rel=1e-10, abs=1e-8)
+    means, covariances = ours.smooth(Y)
+    np.testing.assert_allclose(means, result.smoothed_state.T, rtol=1e-9, atol=1e-8)
+    expected = np.moveaxis(result.smoothed_state_cov, -1, 0)
+    np.testing.assert_allclose(covariances, expected, rtol=1e-9, atol=1e-8)
+    d = result.nobs_diffuse
+    assert np.isinf(ours.filter(Y)[1][: d - 1]).any(axis=(1, 2)).all()
+    expected = np.moveaxis(result.filtered_state_cov, -1, 0)
+    np.testing.assert_allclose(ours.filter(Y)[1][d:], expected[d:], rtol=1e-9, atol=1e-8)
+
+
 def test_em_reaches_what_pykalman_reaches(tracked):
     peer = pytest.importorskip("pykalman", reason="pykalman is not installed")
     model, Y = tracked

@@ -113,7 +113,8 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     A diffuse start is exact. Its log-likelihood is the limit of
     :math:`\log p(y) + \tfrac{d}{2} \log \kappa`, as a variance :math:`\kappa` of the first state
     grows and d of its directions show: a component that fixes one adds
-    :math:`-\tfrac{1}{2} \log 2 \pi F_\infty`, as in Durbin and Koopman. Until a direction has shown,
+    :math:`-\tfrac{1}{2} \log 2 \pi F_\infty`. Durbin and Koopman have the same, and so has
+    statsmodels; some programs leave the :math:`2 \pi` of these out. Until a direction has shown,
     its variance is infinite.
 
     References
