@@ -53,8 +53,8 @@ class MixtureEmission(Emission):
         for start in range(0, len(values), STEP):
             rows = slice(start, start + STEP)
             joint = self._joint(values[rows])
-            joint -= _log_sum(joint)[:, :, None]
-            of_part = np.exp(joint) * share[rows, :, None]
+            top = _log_sum(joint)[:, :, None]
+            of_part = np.exp(joint - np.where(np.isfinite(top), top, 0.0)) * share[rows, :, None]
             total += self.parts.expect(values[rows], of_part.reshape(len(joint), -1))
         return MixtureMoments(total.count, total.shift, total.scatter)
 
@@ -76,6 +76,8 @@ class MixtureEmission(Emission):
 
 
 def _log_sum(joint: np.ndarray) -> np.ndarray:
-    """Log Σ exp over the last axis, of which something is finite."""
+    """Log Σ exp over the last axis; a step beyond the reach of all parts has minus infinity."""
     top = joint.max(axis=-1)
-    return top + np.log(np.exp(joint - top[..., None]).sum(axis=-1))
+    reached = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return reached + np.log(np.exp(joint - reached[..., None]).sum(axis=-1))

@@ -196,11 +196,13 @@ def _regress(
     """The free entries of the matrix Θ that minimises tr N⁻¹ (Θ G Θᵀ - 2 Θ Aᵀ), others as given."""
     if not free.any():
         return given
-    across = across - given @ before  # a step from what is given: where nothing is said it stays
-    before = before + FLOOR * np.diag(np.maximum(np.diag(before), 1e-300))
+    # a step from what is given, in units of the moments: where they say nothing, it stays
+    size = np.sqrt(np.maximum(np.diag(before), 1e-300))
+    across, before = (across - given @ before) / size, before / np.outer(size, size)
     basis = _range(noise, np.array(True))
     if free.all():
-        return given + basis @ (basis.T @ linalg.solve(before, across.T, assume_a="pos").T)
+        found = across @ np.linalg.pinv(before, rcond=FLOOR, hermitian=True)
+        return given + basis @ (basis.T @ found) / size
     precision = np.linalg.pinv(noise, hermitian=True)
     chosen = np.flatnonzero(free.ravel())
     system = np.kron(precision, before)[np.ix_(chosen, chosen)]
@@ -213,7 +215,7 @@ def _regress(
         found = linalg.lstsq(system, target)[0]
     step = np.zeros(given.size)
     step[chosen] = found
-    return given + step.reshape(given.shape)
+    return given + step.reshape(given.shape) / size
 
 
 def _residual(

@@ -114,7 +114,10 @@ def attributes(model: StateSpace, dtype: Any = float) -> dict[str, np.ndarray]:
     """The parameters as fitted attributes; what does not vary has no axis of time."""
     found = {}
     for name, field in FIELDS.items():
-        value = getattr(model, field).astype(dtype, copy=False)
+        with np.errstate(over="ignore", under="ignore"):
+            value = getattr(model, field).astype(dtype, copy=False)
+        if not np.isfinite(value).all():
+            raise ValueError(f"{name} is beyond {np.dtype(dtype)}; rescale the columns of X")
         found[name + "_"] = value[0] if name in VARYING and len(value) == 1 else value
     return found
 

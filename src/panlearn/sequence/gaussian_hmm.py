@@ -171,13 +171,13 @@ class GaussianHMM(VectorHMM):
 
     def _attributes(self, at: Chain, dtype: np.dtype) -> dict[str, Any]:
         emission: Any = at.emission
-        learned = {
-            "startprob_": at.startprob,
-            "transmat_": at.transmat,
-            "means_": emission.means,
-            "covars_": emission.kind.stored(emission.covariances, dtype),
-        }
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # infinities are refused later
+            learned = {
+                "startprob_": at.startprob,
+                "transmat_": at.transmat,
+                "means_": emission.means,
+                "covars_": emission.kind.stored(emission.covariances, dtype),
+            }
             return {name: value.astype(dtype, copy=False) for name, value in learned.items()}
 
     def _emission(self) -> GaussianEmission:

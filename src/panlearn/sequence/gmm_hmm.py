@@ -196,14 +196,14 @@ class GMMHMM(VectorHMM):
     def _attributes(self, at: Chain, dtype: np.dtype) -> dict[str, Any]:
         emission: Any = at.emission
         parts, d = emission.parts, emission.parts.means.shape[1]
-        learned = {
-            "startprob_": at.startprob,
-            "transmat_": at.transmat,
-            "weights_": emission.weights,
-            "means_": parts.means.reshape(*emission.weights.shape, d),
-            "covars_": parts.kind.stored(parts.covariances, dtype).reshape(self._shape(d)),
-        }
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # infinities are refused later
+            learned = {
+                "startprob_": at.startprob,
+                "transmat_": at.transmat,
+                "weights_": emission.weights,
+                "means_": parts.means.reshape(*emission.weights.shape, d),
+                "covars_": parts.kind.stored(parts.covariances, dtype).reshape(self._shape(d)),
+            }
             return {name: value.astype(dtype, copy=False) for name, value in learned.items()}
 
     def _emission(self) -> MixtureEmission:
