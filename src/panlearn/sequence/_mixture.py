@@ -26,8 +26,8 @@ class MixtureMoments(Sums):
 class MixtureEmission(Emission):
     """Vectors from the parts of each state: weights (k, m), and k m Gaussians in a row."""
 
-    def __init__(self, weights: np.ndarray, parts: GaussianEmission) -> None:
-        self.weights, self.parts = weights, parts
+    def __init__(self, weights: np.ndarray, parts: GaussianEmission, moving: bool = True) -> None:
+        self.weights, self.parts, self.moving = weights, parts, moving
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(weights)
 
@@ -63,7 +63,7 @@ class MixtureEmission(Emission):
         total = count.sum(axis=1, keepdims=True)
         weights = np.where(total > 0, count / np.where(total > 0, total, 1), self.weights)
         parts = self.parts.maximise(StateMoments(seen.count, seen.shift, seen.scatter))
-        return MixtureEmission(weights, parts)
+        return MixtureEmission(weights if self.moving else self.weights, parts, self.moving)
 
     def sample(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         edges = np.cumsum(self.weights, axis=1)[states]
