@@ -45,7 +45,7 @@ class Conditioned(NamedTuple):
 def echelon(A: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """A factor with the same square in echelon form, without columns of zeros."""
     A = np.ascontiguousarray(A)
-    triangularise(A, *A.shape, scale)
+    triangularise(A, len(A), A.shape[1], scale)
     return A[:, A.any(axis=0)]
 
 
@@ -75,7 +75,7 @@ def condition(
     tame = np.vstack([np.hstack([M @ S, N]), np.hstack([S, np.zeros((n, N.shape[1]))])])
     values = np.vstack([V, np.zeros((n, V.shape[1]))])
     scale = np.append(np.abs(M) @ size + np.abs(N).sum(axis=1), size)
-    triangularise(wild, *wild.shape, np.append(np.abs(M) @ width, width))
+    triangularise(wild, len(wild), wild.shape[1], np.append(np.abs(M) @ width, width))
     left, log_density, used = [], 0.0, 0
     for i in range(rows):
         if used == B.shape[1] or wild[i, used] == 0:
@@ -89,7 +89,7 @@ def condition(
         used += 1
     k, gain = len(left), -values[rows:]
     tame = np.vstack([tame[left], tame[rows:]])
-    triangularise(tame, *tame.shape, np.append(scale[left], scale[rows:]))
+    triangularise(tame, len(tame), tame.shape[1], np.append(scale[left], scale[rows:]))
     white, rank = np.zeros((k, V.shape[1])), 0
     for i in range(k):
         value = values[left[i]] - tame[i, :rank] @ white[:rank]
@@ -141,7 +141,9 @@ def forth(
     """Filter until no variance is infinite; matrices and what is kept are those of `forward`."""
     F, offset, Q_root, H, R_root = matrices
     means, factors, ahead, C, D = kept
-    directions, left, total, T = [], [], 0.0, len(Y)
+    directions: list[np.ndarray] = []
+    left: list[np.ndarray] = []
+    total, T = 0.0, len(Y)
     for t in range(T):
         ahead[t] = state.mean
         state, gained = update(state, Y[t], H[t % len(H)], R_root[t % len(R_root)])
@@ -164,7 +166,8 @@ def forth(
 def back(opening: Opening, kept: tuple[np.ndarray, ...]) -> list[np.ndarray]:
     """Smooth the first steps in place, given the one that follows; their infinite directions."""
     means, factors, ahead, C, D = kept
-    found, n = [], means.shape[1]
+    found: list[np.ndarray] = []
+    n = means.shape[1]
     directions = np.zeros((n, 0))
     if opening.steps == len(means):
         directions = opening.directions[-1]

@@ -92,10 +92,8 @@ class HiddenMarkovModel(Iterative, SequenceModel):
                 raise ValueError(
                     f"{name} holds letters of {self._letters!r}; got {getattr(self, name)!r}"
                 )
-        priors = [
-            prior("startprob_prior", self.startprob_prior, (k,)),
-            prior("transmat_prior", self.transmat_prior, (k, k)),
-        ]
+        startprob_prior = prior("startprob_prior", self.startprob_prior, (k,))
+        transmat_prior = prior("transmat_prior", self.transmat_prior, (k, k))
         step = expect if self.training == "baum-welch" else expect_best
 
         def run(estimator: Any, start: Chain) -> Chain:
@@ -104,7 +102,7 @@ class HiddenMarkovModel(Iterative, SequenceModel):
                 rows,
                 start,
                 expect=step,
-                maximise=Steps(start, *priors, self.params).maximise,
+                maximise=Steps(start, startprob_prior, transmat_prior, self.params).maximise,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 attributes=lambda at: self._attributes(at, rows.dtype),
@@ -263,7 +261,7 @@ class HiddenMarkovModel(Iterative, SequenceModel):
         return tags
 
 
-def told(cls: type, n_components: int, learned: dict[str, np.ndarray], **parameters: Any) -> Any:
+def told(cls: type, n_components: int, learned: dict[str, Any], **parameters: Any) -> Any:
     """A model of known parameters, as if it were fitted."""
     model = cls(n_components, **parameters)
     check_parameters(model)

@@ -80,7 +80,7 @@ class Forecast:
 class LinearGaussianModel(SequenceModel):
     """Filter, smooth, forecast and draw with the matrices that the attributes hold."""
 
-    start: str | tuple[str, ...]
+    start: Any
     _kind: ClassVar[Kind] = "vectors"
 
     def _model(self) -> StateSpace:

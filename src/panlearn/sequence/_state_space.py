@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -173,7 +173,8 @@ class StateSpace:
         if t < T:
             later = [M[t:] if len(M) > t else M[-1:] for M in matrices]
             rest = (*(part[t:] for part in kept), settled[t:])
-            value += forward(seen.Y[t:], *later, *opening.after[:2], *rest)
+            run: Any = forward
+            value += run(seen.Y[t:], *later, *opening.after[:2], *rest)
             if back:
                 backward(*rest)
         if back and t:

@@ -230,7 +230,7 @@ def _filter(
             centre, here, there = _finite("observation", t, m, see(mean, S))
             left, k = (y - centre)[seen], int(seen.sum())
             A = np.vstack([np.hstack([there, R_root])[seen], np.hstack([here, np.zeros((n, m))])])
-            triangularise(A, *A.shape, np.abs(A).sum(axis=1))
+            triangularise(A, len(A), A.shape[1], np.abs(A).sum(axis=1))
             total += shift(mean, A, left, k)
             first = rank_of(A, k)
             S = A[k:, first : first + n]
@@ -238,7 +238,7 @@ def _filter(
         if t + 1 < len(Y):
             mean, _, there = _finite("transition", t, n, move(mean, S))
             A = np.hstack([there, Q_root])
-            triangularise(A, *A.shape, np.abs(A).sum(axis=1))
+            triangularise(A, len(A), A.shape[1], np.abs(A).sum(axis=1))
             S = A[:, :n]
     return FilteredStates(means, factors @ np.swapaxes(factors, 1, 2), float(total))
 
