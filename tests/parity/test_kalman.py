@@ -81,6 +81,74 @@ def test_statsmodels(tracked, change):
     assert model.score_samples(Y)[0] == pytest.approx(result.llf, rel=1e-8)
 
 
+AUTOREGRESSION = [[1.0, 0.0, 0.0], [0.0, 0.5, 0.3], [0.0, 1.0, 0.0]]
+DIFFUSE = {
+    "level": ([[1.0]], [[1.0]], [[1469.0]], [[15099.0]], ["diffuse"]),
+    "trend": (
+        [[1.0, 1.0], [0.0, 1.0]],
+        [[1.0, 0.0]],
+        np.diag([0.5, 0.1]),
+        [[2.0]],
+        ["diffuse"] * 2,
+    ),
+    "exact": (
+        [[1.0, 1.0], [0.0, 1.0]],
+        [[1.0, 0.0]],
+        np.diag([0.5, 0.1]),
+        [[0.0]],
+        ["diffuse"] * 2,
+    ),
+    "partly": (
+        AUTOREGRESSION,
+        [[1.0, 1.0, 0.0]],
+        np.diag([0.3, 1.0, 0.0]),
+        [[0.2]],
+        ["diffuse", "stationary", "stationary"],
+    ),
+    "several": (
+        [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.9]],
+        [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]],
+        np.diag([0.5, 0.1, 0.3]),
+        np.diag([2.0, 0.5]),
+        ["diffuse"] * 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("name", DIFFUSE)
+def test_the_diffuse_start_of_statsmodels(name, gaps, rng):
+    reason = "statsmodels is not installed"
+    peer = pytest.importorskip("statsmodels.tsa.statespace.kalman_smoother", reason=reason)
+    starts = pytest.importorskip("statsmodels.tsa.statespace.initialization", reason=reason)
+    *matrices, words = DIFFUSE[name]
+    F, H, Q, R = (np.array(M) for M in matrices)
+    n, m = len(F), len(H)
+    Y = 100 + 3 * np.cumsum(rng.normal(size=(30, m)), axis=0)
+    if gaps:
+        Y[1] = Y[7:10, 0] = Y[0, -1] = np.nan
+    theirs = peer.KalmanSmoother(k_endog=m, k_states=n, tolerance=0)
+    theirs.bind(np.asfortranarray(Y.T))
+    theirs["design"], theirs["transition"], theirs["obs_cov"] = H, F, R
+    theirs["selection"], theirs["state_cov"] = np.eye(n), Q
+    start, known = starts.Initialization(n), words.count("diffuse")
+    start.set((0, known), "diffuse")
+    if known < n:
+        start.set((known, n), "stationary")
+    theirs.initialize(start)
+    result = theirs.smooth()
+    ours = KalmanFilter.from_matrices(F, H, Q, R, start=tuple(words))
+    assert ours.score_samples(Y)[0] == pytest.approx(result.llf, rel=1e-10, abs=1e-8)
+    means, covariances = ours.smooth(Y)
+    np.testing.assert_allclose(means, result.smoothed_state.T, rtol=1e-9, atol=1e-8)
+    expected = np.moveaxis(result.smoothed_state_cov, -1, 0)
+    np.testing.assert_allclose(covariances, expected, rtol=1e-9, atol=1e-8)
+    d = result.nobs_diffuse
+    assert np.isinf(ours.filter(Y)[1][: d - 1]).any(axis=(1, 2)).all()
+    expected = np.moveaxis(result.filtered_state_cov, -1, 0)
+    np.testing.assert_allclose(ours.filter(Y)[1][d:], expected[d:], rtol=1e-9, atol=1e-8)
+
+
 def test_em_reaches_what_pykalman_reaches(tracked):
     peer = pytest.importorskip("pykalman", reason="pykalman is not installed")
     model, Y = tracked
@@ -117,32 +185,48 @@ def test_em_reaches_what_pykalman_reaches(tracked):
     )
 
 
-def test_the_unscented_filter_of_filterpy():
+def swing(x, dt=0.05):
+    return np.array([x[0] + dt * x[1], x[1] - dt * 9.81 * np.sin(x[0])])
+
+
+def turn(x, dt=0.05):
+    return np.array([[0.99, 0.1], [-0.1, 0.97]]) @ x
+
+
+UNSCENTED = {
+    "pendulum": (swing, lambda x: np.sin(x[:1])),
+    "polar": (turn, lambda x: np.array([np.hypot(x[0], x[1] + 3), x[0] * x[1]])),
+    "linear": (turn, lambda x: np.array([[1.0, 0.5], [0.0, 2.0]]) @ x),
+}
+
+
+@pytest.mark.parametrize("scale", [{"alpha": 0.5, "kappa": 1.0}, {"alpha": 1.0, "kappa": 0.0}])
+@pytest.mark.parametrize("name", UNSCENTED)
+def test_the_unscented_filter_of_filterpy(name, scale, rng):
     peer = pytest.importorskip("filterpy.kalman", reason="filterpy is not installed")
-
-    def swing(x, dt=0.05):
-        return np.array([x[0] + dt * x[1], x[1] - dt * 9.81 * np.sin(x[0])])
-
-    def shadow(x):
-        return np.sin(x[:1])
-
-    Y = np.sin(np.linspace(1.2, -1.2, 30))[:, None]
-    Q, R, mean, P = 1e-3 * np.eye(2), np.array([[0.01]]), np.array([1.2, 0.0]), 0.1 * np.eye(2)
-    points = peer.MerweScaledSigmaPoints(2, alpha=0.5, beta=2.0, kappa=1.0)
-    theirs = peer.UnscentedKalmanFilter(
-        2, 1, 0.05, hx=shadow, fx=lambda x, dt: swing(x), points=points
-    )
+    move, see = UNSCENTED[name]
+    Q, mean, P = np.array([[2e-3, 1e-3], [1e-3, 3e-3]]), np.array([1.2, 0.3]), 0.1 * np.eye(2)
+    state, Y = mean, []
+    for _ in range(60):
+        state = move(state) + rng.multivariate_normal(np.zeros(2), Q)
+        Y.append(see(state))
+    m = len(Y[0])
+    R = 0.02 * np.eye(m) + 0.005
+    Y = np.array(Y) + 0.1 * rng.normal(size=(60, m))
+    points = peer.MerweScaledSigmaPoints(2, beta=2.0, **scale)
+    theirs = peer.UnscentedKalmanFilter(2, m, 0.05, hx=see, fx=move, points=points)
     theirs.x, theirs.P, theirs.Q, theirs.R = mean.copy(), P.copy(), Q, R
+    means, covariances, total = [], [], 0.0
+    for y in Y:
+        theirs.predict()
+        theirs.update(y)
+        means.append(theirs.x)
+        covariances.append(theirs.P)
+        total += theirs.log_likelihood
+    # it moves before it sees: nothing is seen of the first state
     ours = unscented_kalman_filter(
-        Y[1:], swing, shadow, Q, R, *_ahead(mean, P, swing, Q), alpha=0.5, kappa=1.0
+        np.vstack([np.full((1, m), np.nan), Y]), move, see, Q, R, mean, P, **scale
     )
-    means, _ = theirs.batch_filter(list(Y[1:]))
-    # it draws its points anew after a step ahead only in its newer versions: compare the first
-    np.testing.assert_allclose(ours.means[0], means[0], rtol=0, atol=5e-3)
-
-
-def _ahead(mean, P, swing, Q):
-    found = unscented_kalman_filter(
-        [[np.nan], [np.nan]], swing, lambda x: x[:1], Q, [[1.0]], mean, P, alpha=0.5, kappa=1.0
-    )
-    return found.means[1], found.covariances[1]
+    np.testing.assert_allclose(ours.means[1:], means, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(ours.covariances[1:], covariances, rtol=0, atol=1e-9)
+    assert ours.log_likelihood == pytest.approx(total, rel=1e-9)

@@ -85,6 +85,50 @@ def test_gaussian(kind, implementation, start, rng, library):
     assert_allclose(ours.aic(parts), peer.aic(X, LENGTHS), rtol=1e-10)
 
 
+# covariances without means are not compared: the peer then collects no sum of the steps
+@pytest.mark.parametrize("params", ["stmc", "smc", "tm"])
+@pytest.mark.parametrize("kind", ["diag", "full", "tied", "spherical"])
+def test_gaussian_priors(kind, params, start, rng, library):
+    X = rng.normal(size=(sum(LENGTHS), D)) + rng.integers(2, size=(sum(LENGTHS), 1))
+    weight, means = rng.uniform(0.5, 3, size=K), rng.normal(size=(K, D))
+    priors = {"startprob_prior": 1.5, "transmat_prior": 2.0, "means_prior": means}
+    priors |= {"covars_prior": 0.3, "covars_weight": 6.5}
+    # a number for each state: of the peer's broadcasting a column, and for matrices one number
+    column = weight[:, None] if kind in ("diag", "spherical") else 1.7
+    weight = weight if kind in ("diag", "spherical") else np.full(K, 1.7)
+    options = {"n_iter": 6, "tol": -np.inf, "init_params": "", "params": params}
+    peer = hmm.GaussianHMM(K, kind, means_weight=column, **options, **priors)
+    peer.n_features = D
+    given = {name: start[name] for name in ("startprob", "transmat", "means")}
+    _peer(peer, **given).covars_ = _covariances(kind)
+    peer.fit(X, LENGTHS)
+    ours = GaussianHMM(
+        K,
+        covariance_type=kind,
+        means_weight=weight,
+        max_iter=6,
+        tol=0.0,
+        params=params,
+        init_params="",
+        **priors,
+    )
+    _peer(ours, **given, covars=_covariances(kind))
+    library.quietly(lambda: ours.fit(X, lengths=LENGTHS))
+    for name in ("startprob_", "transmat_", "means_"):
+        assert_allclose(getattr(ours, name), getattr(peer, name), atol=1e-9, err_msg=name)
+    raw = peer._covars_
+    raw = raw[:, 0] if raw.ndim > np.ndim(ours.covars_) else raw  # a spherical one is repeated
+    assert_allclose(ours.covars_, raw, atol=1e-9)
+    assert_array_equal(np.concatenate(ours.predict(X, LENGTHS)), peer.predict(X, LENGTHS))
+    value, path = ours.decode(X, LENGTHS)
+    assert_allclose(value.sum(), peer.decode(X, LENGTHS)[0], rtol=1e-10)
+    assert_allclose(ours.score_samples(X, LENGTHS).sum(), peer.score(X, LENGTHS), rtol=1e-10)
+    told = GaussianHMM.from_parameters(
+        peer.startprob_, peer.transmat_, peer.means_, ours.covars_, covariance_type=kind
+    )
+    assert_array_equal(np.concatenate(told.predict(X, LENGTHS)), np.concatenate(path))
+
+
 @pytest.mark.parametrize("prior", [1.0, 1.5])
 @pytest.mark.parametrize("implementation", ["log", "scaling"])
 def test_categorical(implementation, prior, start, rng, library):

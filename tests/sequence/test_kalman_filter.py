@@ -1,11 +1,13 @@
 """The Kalman filter against the joint Gaussian of a whole series, written out."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import linalg, stats
 
 from panlearn.sequence import KalmanFilter
-from panlearn.sequence._kalman_kernels import triangularise
+from panlearn.sequence._echelon import divide, triangularise
 from panlearn.sequence._state_space import root
 
 
@@ -133,6 +135,62 @@ def test_covariances_that_came_to_rest_are_those_of_the_whole_recursion(rng, ran
     np.testing.assert_allclose((np.eye(3) - gain @ H) @ ahead, state, atol=1e-10)
 
 
+def test_a_sensor_that_is_dead_and_comes_back(random_model, rng):
+    """Covariances come to rest with one sensor, and again with two: each has its own gain."""
+    model = random_model(rng)
+    Y, _ = model.sample(600, 0)
+    Y[:250, 1] = Y[400:, 0] = np.nan
+    F, H = model.transition_, model.observation_
+    Q, R = model.transition_covariance_, model.observation_covariance_
+    mean, P = model.initial_mean_, model.initial_covariance_
+    means, covariances = model.filter(Y)
+    for t, y in enumerate(Y):
+        seen = ~np.isnan(y)
+        gain = P @ H[seen].T @ np.linalg.inv(H[seen] @ P @ H[seen].T + R[np.ix_(seen, seen)])
+        mean = mean + gain @ (y - H @ mean - model.observation_offset_)[seen]
+        P = P - gain @ H[seen] @ P
+        np.testing.assert_allclose(means[t], mean, atol=1e-9)
+        np.testing.assert_allclose(covariances[t], P, atol=1e-9)
+        mean, P = F @ mean, F @ P @ F.T + Q
+
+
+def test_forecasts_take_the_matrices_of_their_steps(rng, random_model):
+    T, steps, n, m = 4, 3, 2, 2
+    model = random_model(rng, n, m, 1, T + steps)
+    U, Y = rng.normal(size=(T + steps, 1)), rng.normal(size=(T, m))
+    mean, cov = joint(model, T + steps, U)
+    place = np.arange((T + steps) * m) + (T + steps) * n
+    found = model.forecast(Y, steps, U[:T], U[T : T + steps - 1])
+    ahead, covariance = conditioned(mean, cov, place[T * m :], place[: T * m], Y.ravel())
+    np.testing.assert_allclose(found.mean.ravel(), ahead, atol=1e-10)
+    for k in range(steps):
+        block = slice(k * m, k * m + m)
+        np.testing.assert_allclose(found.covariance[k], covariance[block, block], atol=1e-10)
+
+
+def test_a_sharp_sensor_after_a_vague_start_is_exact_to_the_last_digits():
+    """The short form P - K H P loses 1e6 beside 1e-12; rational numbers lose nothing."""
+    F, H = [[1, 1], [0, 1]], [1, 1]
+    P = [[Fraction(10**6), Fraction(0)], [Fraction(0), Fraction(10**6)]]
+    Q, R = [Fraction(1, 10**13), Fraction(1, 10**14)], Fraction(1, 10**12)
+    model = KalmanFilter.from_matrices(
+        F, [H], np.diag([float(q) for q in Q]), [[float(R)]], initial_covariance=1e6 * np.eye(2)
+    )
+    _, covariances = model.filter(np.zeros((8, 1)))
+    for t in range(8):
+        across = [P[i][0] * H[0] + P[i][1] * H[1] for i in range(2)]
+        spread = across[0] * H[0] + across[1] * H[1] + R
+        P = [[P[i][j] - across[i] * across[j] / spread for j in range(2)] for i in range(2)]
+        if t >= 2:
+            expected = np.array(P, dtype=float)
+            # a factor of 1e3 beside one of 1e-6 keeps seven digits, and its square six
+            np.testing.assert_allclose(covariances[t], expected, rtol=1e-5)
+            assert np.linalg.eigvalsh(covariances[t]).min() > 0
+        half = [[sum(F[i][k] * P[k][j] for k in range(2)) for j in range(2)] for i in range(2)]
+        P = [[sum(half[i][k] * F[j][k] for k in range(2)) for j in range(2)] for i in range(2)]
+        P[0][0], P[1][1] = P[0][0] + Q[0], P[1][1] + Q[1]
+
+
 def test_covariances_stay_positive_definite_with_tiny_noise():
     dt = 1e-3
     F = np.array([[1, dt, dt**2 / 2], [0, 1, dt], [0, 0, 1]])
@@ -221,12 +279,17 @@ def test_a_matrix_that_varies_has_to_be_long_enough(rng, random_model):
 
 def test_triangularise_keeps_the_product(rng):
     A = rng.normal(size=(4, 6))
-    A[1] = 0
+    A[1] = 2 * A[0]  # takes no column
     B = A.copy()
-    triangularise(B, 4, 6)
+    triangularise(B, 4, 6, np.abs(A).sum(axis=1))
     np.testing.assert_allclose(B @ B.T, A @ A.T, atol=1e-13)
-    assert not B[np.triu_indices(4, 1, 6)].any()
-    assert (np.diag(B) >= 0).all()
+    assert not B[:, 3:].any()
+    assert (B[[0, 2, 3], [0, 1, 2]] > 0).all()
+    assert not B[[1, 0, 2], [1, 1, 2]].any()
+    C = np.empty((2, 4))
+    wanted = rng.normal(size=(2, 4))
+    divide(wanted @ B[:, :4], np.ascontiguousarray(B[:, :4]), C)
+    np.testing.assert_allclose(C @ B, wanted @ B, atol=1e-13)
     P = A @ A.T
     S = root(P)
     np.testing.assert_allclose(S @ S.T, P, atol=1e-13)

@@ -5,7 +5,7 @@ import pytest
 
 from panlearn.core.sources import Sequences
 from panlearn.sequence import KalmanFilter
-from panlearn.sequence._state_space import expect
+from panlearn.sequence._state_space_learning import expect
 
 
 def test_em_never_lowers_the_likelihood_and_finds_the_dynamics(rng):

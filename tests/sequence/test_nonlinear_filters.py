@@ -69,6 +69,48 @@ def test_a_pendulum_is_tracked(rng):
         assert np.sqrt(np.mean((found.means[50:, 0] - states[50:, 0]) ** 2)) < 0.06
 
 
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_the_unscented_filter_step_by_step(rng, beta):
+    """Against points, weights and moments as the papers write them, over many steps."""
+    alpha, kappa, n = 0.8, 0.5, 2
+    Q, R, P = 0.02 * np.eye(2), np.array([[0.1]]), np.array([[0.5, 0.1], [0.1, 0.3]])
+    spread = alpha**2 * (n + kappa) - n
+    weight = np.full(2 * n + 1, 0.5 / (n + spread))
+    weight[0] = spread / (n + spread)
+    weight_2 = weight.copy()
+    weight_2[0] += 1 - alpha**2 + beta
+
+    def move(x):
+        return np.array([x[0] + 0.1 * x[1], 0.9 * x[1] - 0.1 * np.sin(x[0])])
+
+    def see(x):
+        return np.array([x[0] ** 2 + x[1]])
+
+    def through(g, mean, P):
+        step = np.linalg.cholesky((n + spread) * P).T
+        points = np.vstack([mean, mean + step, mean - step])
+        values = np.array([g(x) for x in points])
+        centre = weight @ values
+        off = (values - centre).T * weight_2
+        return centre, off @ (values - centre), (points - mean).T * weight_2 @ (values - centre)
+
+    Y = 1 + rng.normal(size=(25, 1))
+    Y[7] = np.nan
+    found = unscented_kalman_filter(
+        Y, move, see, Q, R, [1.0, 0.5], P, alpha=alpha, beta=beta, kappa=kappa
+    )
+    mean = np.array([1.0, 0.5])
+    for t, y in enumerate(Y):
+        if not np.isnan(y).any():
+            centre, S, across = through(see, mean, P)
+            gain = across / (S + R)
+            mean, P = mean + gain @ (y - centre), P - gain @ (S + R) @ gain.T
+        np.testing.assert_allclose(found.means[t], mean, atol=1e-9)
+        np.testing.assert_allclose(found.covariances[t], P, atol=1e-9)
+        mean, P, _ = through(move, mean, P)
+        P = P + Q
+
+
 @pytest.mark.parametrize("noise", [1e-2, 1e-10, 1e-16, 0.0])
 @pytest.mark.parametrize("method", [extended_kalman_filter, unscented_kalman_filter])
 def test_tiny_noise_after_a_vague_start_leaves_covariances_positive(method, noise):

@@ -34,7 +34,9 @@ class SequenceModel(DensityMixin, Estimator):
             raise ValueError("X is a stream; give the sequences of one batch after the other")
         return rows.X, as_list(X, kind)[1]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None
+    ) -> float:
         """Give the mean log-likelihood of sequences.
 
         Parameters
@@ -45,12 +47,14 @@ class SequenceModel(DensityMixin, Estimator):
             Ignored.
         sample_weight : array-like of shape (n_sequences,), default=None
             Weights of the sequences in the mean.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
         float
         """
-        values: Any = self.score_samples(X)
+        values: Any = self.score_samples(unstacked(X, lengths))
         return float(np.average(values, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -58,6 +62,22 @@ class SequenceModel(DensityMixin, Estimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.categorical = self._kind == "symbols"
         return tags
+
+
+def unstacked(X: Any, lengths: Any) -> Any:
+    """The sequences that X, or what belongs to its steps, has one below the other."""
+    if lengths is None or X is None:
+        return X
+    sizes = np.asarray(lengths)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or not (sizes > 0).all():
+        raise ValueError(f"lengths must be positive whole numbers; got {lengths!r}")
+    if sizes.sum() != len(X):
+        raise ValueError(f"lengths sum to {sizes.sum()}, and X has {len(X)} steps")
+    ends = np.cumsum(sizes)
+    rows = X.iloc if hasattr(X, "iloc") else X
+    if getattr(X, "ndim", 0) == 2 and X.dtype.kind not in "fc" and X.shape[1] == 1:
+        rows = X[:, 0]  # symbols in a column
+    return [rows[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def in_shape(flat: np.ndarray, X: Sequences, single: bool) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from panlearn.core.statistics import Sums
-from panlearn.latent._covariances import Covariance
+from panlearn.latent._covariances import Covariance, Tied
 from panlearn.sequence import _gaussian_kernels as kernels
 from panlearn.sequence._chain_kernels import shifted
 from panlearn.sequence._emissions import Emission
@@ -32,13 +32,40 @@ class StateMoments(Sums):
     scatter: np.ndarray
 
 
+@dataclass(frozen=True)
+class GaussianPrior:
+    """Rows that were seen before: `weight` at `mean` in each state, and what adds to scatters.
+
+    Numbers, or arrays that spread over (k, d) means, (k, 1) weights and the scatters; the last are
+    over all states together where these share a covariance.
+    """
+
+    mean: np.ndarray
+    weight: np.ndarray
+    scatter: np.ndarray
+    count: float
+
+
+NO_PRIOR = GaussianPrior(np.zeros(()), np.zeros((1, 1)), np.zeros(()), 0.0)
+
+
 class GaussianEmission(Emission):
-    """Vectors with means (k, d) and covariances of one of the four kinds, at least a floor."""
+    """Vectors with means (k, d) and covariances of one of the four kinds, at least a floor.
+
+    Of means ("m") and covariances ("c") those in `params` are learned.
+    """
 
     def __init__(
-        self, kind: Covariance, means: np.ndarray, covariances: np.ndarray, floor: float
+        self,
+        kind: Covariance,
+        means: np.ndarray,
+        covariances: np.ndarray,
+        floor: float,
+        prior: GaussianPrior = NO_PRIOR,
+        params: str = "mc",
     ) -> None:
         self.kind, self.means, self.covariances, self.floor = kind, means, covariances, floor
+        self.prior, self.params = prior, params
         k, d = means.shape
         self._centre = np.ascontiguousarray(means.T)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -125,19 +152,39 @@ class GaussianEmission(Emission):
             scatter[..., j] += np.diagonal(second) if self._diagonal else np.tril(second)
 
     def maximise(self, seen: StateMoments) -> GaussianEmission:
-        count = np.where(seen.count > 1e-12 * seen.count.sum(), seen.count, 0.0)
-        lost = count == 0
-        step = np.where(lost, 0.0, seen.shift / np.where(lost, 1.0, count)).T
-        about = step * step if self._diagonal else step[:, :, None] * step[:, None, :]
-        scatter = np.moveaxis(seen.scatter, -1, 0)
-        count = count.reshape(-1, *[1] * (about.ndim - 1))
-        scatter = scatter - count * about
+        prior = self.prior
+        count = np.where(seen.count > 1e-12 * seen.count.sum(), seen.count, 0.0)[:, None]
+        shift, weight = seen.shift.T, count + prior.weight
+        lost = weight == 0
+        step = np.where(lost, 0.0, prior.weight * (prior.mean - self.means) + shift)
+        step = step / np.where(lost, 1.0, weight) if "m" in self.params else np.zeros_like(shift)
+        means, covariances = self.means + step, self.covariances
+        if "c" in self.params:
+            covariances = self._spread(seen, count[:, 0], step, means)
+        return GaussianEmission(self.kind, means, covariances, self.floor, prior, self.params)
+
+    def _spread(
+        self, seen: StateMoments, count: np.ndarray, step: np.ndarray, means: np.ndarray
+    ) -> np.ndarray:
+        """Covariances about the new means, from moments about the old ones and the prior."""
+        prior, k = self.prior, len(count)
+
+        def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            return a * b if self._diagonal else a[:, :, None] * b[:, None, :]
+
+        away, shift = means - prior.mean, seen.shift.T
+        each = np.moveaxis(seen.scatter, -1, 0) + products(count[:, None] * step, step)
+        each = each - products(step, shift) - products(shift, step)
+        each = each + products(prior.weight * away, away)
+        shared = k if isinstance(self.kind, Tied) else 1
+        each = each + prior.scatter / shared
+        count = count + prior.count / shared
         # a state without steps stays as it was: it gets a weight that is nothing beside the others
-        count = np.where(lost, 1e-200, count.ravel())
+        lost = count == 0
+        count = np.where(lost, 1e-200, count)
         for j in np.flatnonzero(lost):
-            scatter[j] = 1e-200 * self.kind.part(self._matrices[j])
-        covariances = self.kind.maximise(scatter, count, self.floor)
-        return GaussianEmission(self.kind, self.means + step, covariances, self.floor)
+            each[j] = 1e-200 * self.kind.part(self._matrices[j])
+        return self.kind.maximise(each, count, self.floor)
 
     def sample(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         noise = rng.standard_normal((len(states), self.means.shape[1]))

@@ -28,7 +28,8 @@ def sample_steps(rows: Rows, k: int, rng: np.random.Generator) -> RowSample:
     )
     require_values(sample)
     with np.errstate(over="ignore", invalid="ignore"):
-        size_of = np.vdot(filled(sample) - sample.mean, filled(sample) - sample.mean)
+        away = filled(sample) - sample.mean
+        size_of = 4 * len(away) * np.vdot(away, away)  # all pairs of steps, squared, together
     if not np.isfinite(size_of):
         raise ValueError(
             "the squares of X overflow: rescale its columns, for example with "

@@ -290,8 +290,10 @@ def decode(at: Chain, X: Sequences, y: Any = None) -> tuple[np.ndarray, np.ndarr
 class Steps:
     """The maximisation: what starts at zero stays there, and a prior adds to the other counts."""
 
-    def __init__(self, start: Chain, startprob_prior: Any, transmat_prior: Any) -> None:
-        self.at, self.priors = start, (startprob_prior, transmat_prior)
+    def __init__(
+        self, start: Chain, startprob_prior: Any, transmat_prior: Any, params: str = "ste"
+    ) -> None:
+        self.at, self.priors, self.params = start, (startprob_prior, transmat_prior), params
         self.supports = start.startprob > 0, start.transmat > 0
 
     def maximise(self, seen: Expected) -> Chain:
@@ -302,7 +304,12 @@ class Steps:
                 (seen.start, seen.step), self.priors, self.supports, self.at[:2], strict=True
             )
         )
+        startprob = startprob if "s" in self.params else self.at.startprob
+        transmat = transmat if "t" in self.params else self.at.transmat
         # so that what EM makes small, and not zero, is walked by the quick recursions
         transmat[(transmat > 0) & (transmat < kernels.LEAST)] = kernels.LEAST
-        self.at = Chain(startprob, transmat, self.at.emission.maximise(seen.emission))
+        emission = self.at.emission
+        if not set(self.params) <= {"s", "t"}:
+            emission = emission.maximise(seen.emission)
+        self.at = Chain(startprob, transmat, emission)
         return self.at

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.map_reduce import map_reduce
-from panlearn.core.parameters import Bounds, RandomState
+from panlearn.core.parameters import Bounds, RandomState, check_parameters
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows, SequenceRows, Sequences
 from panlearn.latent._starts import best_of
-from panlearn.sequence._base import SequenceModel, in_shape
+from panlearn.sequence._base import SequenceModel, in_shape, unstacked
 from panlearn.sequence._chain_kernels import draw_path
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._hidden_chain import (
@@ -37,6 +37,8 @@ class HiddenMarkovModel(Iterative, SequenceModel):
     """A chain of hidden states of which each step shows what its state emits."""
 
     n_components: int
+    params: str
+    init_params: str
     algorithm: str
     training: str
     startprob_init: Any
@@ -48,6 +50,25 @@ class HiddenMarkovModel(Iterative, SequenceModel):
     random_state: RandomState
     startprob_: np.ndarray
     transmat_: np.ndarray
+    _letters: ClassVar[str]
+
+    @property
+    def warm_start(self) -> bool:
+        """Whether `fit` starts from attributes, those that `init_params` leaves out."""
+        return not set(self._letters) <= set(self.init_params)
+
+    def _given(self, name: str) -> Any:
+        """What to start from: an attribute that `init_params` leaves out, or what is given."""
+        given = getattr(self, name + "_init")
+        if name[0] in self.init_params:
+            return given
+        found = getattr(self, name + "_", given)
+        if found is None:
+            raise ValueError(
+                f"init_params leaves out {name[0]!r}, so there must be something to start from: "
+                f"set {name}_ or {name}_init"
+            )
+        return found
 
     @abstractmethod
     def _values(self, X: Any) -> tuple[Sequences, bool]:
@@ -64,12 +85,15 @@ class HiddenMarkovModel(Iterative, SequenceModel):
     def _learn(self, rows: Rows, emissions: list[Emission]) -> None:
         """Run EM from each start, and keep the best."""
         k = self.n_components
-        startprob = law("startprob_init", self.startprob_init, (k,))
-        transmat = law("transmat_init", self.transmat_init, (k, k))
-        priors = [
-            prior("startprob_prior", self.startprob_prior, (k,)),
-            prior("transmat_prior", self.transmat_prior, (k, k)),
-        ]
+        startprob = law("startprob_init", self._given("startprob"), (k,))
+        transmat = law("transmat_init", self._given("transmat"), (k, k))
+        for name in ("params", "init_params"):
+            if not set(getattr(self, name)) <= set(self._letters):
+                raise ValueError(
+                    f"{name} holds letters of {self._letters!r}; got {getattr(self, name)!r}"
+                )
+        startprob_prior = prior("startprob_prior", self.startprob_prior, (k,))
+        transmat_prior = prior("transmat_prior", self.transmat_prior, (k, k))
         step = expect if self.training == "baum-welch" else expect_best
 
         def run(estimator: Any, start: Chain) -> Chain:
@@ -78,7 +102,7 @@ class HiddenMarkovModel(Iterative, SequenceModel):
                 rows,
                 start,
                 expect=step,
-                maximise=Steps(start, *priors).maximise,
+                maximise=Steps(start, startprob_prior, transmat_prior, self.params).maximise,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 attributes=lambda at: self._attributes(at, rows.dtype),
@@ -99,36 +123,40 @@ class HiddenMarkovModel(Iterative, SequenceModel):
         steps /= steps.sum(axis=1, keepdims=True)  # float32 sums to one in seven digits
         return Chain(start / start.sum(), steps, self._emission())
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Any, lengths: Any = None) -> np.ndarray:
         """Give the log-likelihood of each sequence.
 
         Parameters
         ----------
         X : array-like, or list of them
             One sequence, or several of any lengths.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
         ndarray of shape (n_sequences,)
             Minus infinity for a sequence that the model does not allow.
         """
-        at, (sequences, _) = self._chain(), self._values(X)
+        at, (sequences, _) = self._chain(), self._values(unstacked(X, lengths))
         blocks = SequenceRows(sequences, None, None)
         return np.concatenate([Smoothing(at, block.X).log_likelihood for block in blocks])
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, lengths: Any = None) -> Any:
         """Give the probabilities of the states at each step, given the whole sequence.
 
         Parameters
         ----------
         X : array-like, or list of them
             One sequence, or several of any lengths.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
         ndarray of shape (T, n_components), or list of them
         """
-        at, (sequences, single) = self._chain(), self._values(X)
+        at, (sequences, single) = self._chain(), self._values(unstacked(X, lengths))
         out = np.empty((len(sequences.values), self.n_components), self.transmat_.dtype)
         done = 0
         for block in SequenceRows(sequences, None, None):
@@ -137,13 +165,15 @@ class HiddenMarkovModel(Iterative, SequenceModel):
             done += len(block.X.values)
         return in_shape(out, sequences, single)
 
-    def decode(self, X: Any) -> tuple[np.ndarray, Any]:
+    def decode(self, X: Any, lengths: Any = None) -> tuple[np.ndarray, Any]:
         """Give the most probable path of each sequence, and the logarithm of its probability.
 
         Parameters
         ----------
         X : array-like, or list of them
             One sequence, or several of any lengths.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
@@ -151,26 +181,28 @@ class HiddenMarkovModel(Iterative, SequenceModel):
             That of the path and the sequence together.
         states : ndarray of shape (T,), or list of them
         """
-        at, (sequences, single) = self._chain(), self._values(X)
+        at, (sequences, single) = self._chain(), self._values(unstacked(X, lengths))
         found = [decode(at, block.X) for block in SequenceRows(sequences, None, None)]
         values, paths = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return values, in_shape(paths, sequences, single)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, lengths: Any = None) -> Any:
         """Give the states: the most probable path, or by `algorithm` the best state of each step.
 
         Parameters
         ----------
         X : array-like, or list of them
             One sequence, or several of any lengths.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
         ndarray of shape (T,), or list of them
         """
         if self.algorithm == "viterbi":
-            return self.decode(X)[1]
-        found = self.predict_proba(X)
+            return self.decode(X, lengths)[1]
+        found = self.predict_proba(X, lengths)
         if isinstance(found, list):
             return [p.argmax(axis=1) for p in found]
         return found.argmax(axis=1)
@@ -184,34 +216,39 @@ class HiddenMarkovModel(Iterative, SequenceModel):
             draw_path(first, np.cumsum(at.transmat, axis=1), rng.random(n_steps), states)
         return at.emission.sample(states, rng), states
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: Any, lengths: Any = None) -> float:
         """Give the Bayesian information criterion on sequences; lower is better.
 
         Parameters
         ----------
         X : array-like, or list of them
             One sequence, or several of any lengths; every step counts as an observation.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
         float
         """
-        steps = len(self._values(X)[0].values)
-        return float(-2 * self.score_samples(X).sum() + self._n_parameters() * np.log(steps))
+        steps = len(self._values(unstacked(X, lengths))[0].values)
+        value = self.score_samples(X, lengths).sum()
+        return float(-2 * value + self._n_parameters() * np.log(steps))
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: Any, lengths: Any = None) -> float:
         """Give Akaike's information criterion on sequences; lower is better.
 
         Parameters
         ----------
         X : array-like, or list of them
             One sequence, or several of any lengths.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X has one below the other.
 
         Returns
         -------
         float
         """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
+        return float(-2 * self.score_samples(X, lengths).sum() + 2 * self._n_parameters())
 
     def _n_parameters(self) -> int:
         at = self._chain()
@@ -222,6 +259,29 @@ class HiddenMarkovModel(Iterative, SequenceModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def told(cls: type, n_components: int, learned: dict[str, Any], **parameters: Any) -> Any:
+    """A model of known parameters, as if it were fitted."""
+    model = cls(n_components, **parameters)
+    check_parameters(model)
+    for name, value in learned.items():
+        setattr(model, name, value)
+    model._chain()  # refuses what is no model
+    return model
+
+
+def matrix_shape(name: str, given: Any, ndim: int) -> tuple[int, ...]:
+    """The shape of an array of so many axes."""
+    shape = np.shape(given)
+    if len(shape) != ndim:
+        raise ValueError(f"{name} must have {ndim} axes; got the shape {shape}")
+    return shape
+
+
+def spread_over(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Finite numbers of a shape, or one number for all of it."""
+    return numbers(name, np.full(shape, given) if np.ndim(given) == 0 else given, shape)
 
 
 def law(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -236,7 +296,7 @@ def law(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def prior(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Parameters of a Dirichlet law, of at least one, so that its mode exists."""
-    array = numbers(name, np.full(shape, given) if np.ndim(given) == 0 else given, shape)
+    array = spread_over(name, given, shape)
     if not (array >= 1).all():
         raise ValueError(f"{name} must be at least 1, which adds nothing to the counts")
     return array

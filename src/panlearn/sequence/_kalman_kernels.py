@@ -13,6 +13,11 @@ components that are observed,
 
 give the factor L of the covariance of the innovation, the gain :math:`G L^{-1}`, the smoothing gain
 :math:`C = \bar C (S^-_+)^{-1}` and the factor D of what is left of a state once the next is known.
+
+Covariances may be singular. A row that depends on those above it then takes no column: the upper
+left block is in echelon form, as many columns wide as its rank, and the next block begins right
+after. L and S are inverted on the rows that have a pivot, which is a generalised inverse, and all
+that is ever multiplied by it lies in the range, where every generalised inverse is the same.
 """
 
 from __future__ import annotations
@@ -20,42 +25,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from panlearn.sequence._echelon import divide, rank_of, sizes, triangularise
+
 # Two covariances in a row that differ by less are the fixed point of the recursion.
 SETTLED = 2e-15
 LOG_2_PI = np.log(2 * np.pi)
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def triangularise(A: np.ndarray, rows: int, columns: int) -> None:
-    """Make A[:rows, :columns] lower triangular by reflections of its columns, in place."""
-    for i in range(min(rows, columns)):
-        tail = 0.0
-        for c in range(i + 1, columns):
-            tail += A[i, c] * A[i, c]
-        head = A[i, i]
-        if tail == 0.0:
-            if head < 0.0:
-                for r in range(i, rows):
-                    A[r, i] = -A[r, i]
-            continue
-        norm = np.sqrt(head * head + tail)
-        # v = row + sign(head) norm e_i, so that nothing cancels
-        pivot = head + norm if head >= 0.0 else head - norm
-        scale = 2.0 / (tail + pivot * pivot)
-        for r in range(i + 1, rows):
-            dot = A[r, i] * pivot
-            for c in range(i + 1, columns):
-                dot += A[r, c] * A[i, c]
-            dot *= scale
-            A[r, i] -= dot * pivot
-            for c in range(i + 1, columns):
-                A[r, c] -= dot * A[i, c]
-        A[i, i] = -norm if head >= 0.0 else norm
-        for c in range(i + 1, columns):
-            A[i, c] = 0.0
-        if A[i, i] < 0.0:
-            for r in range(i, rows):
-                A[r, i] = -A[r, i]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -86,6 +60,8 @@ def update(
     factor L and the matrix G are left in A.
     """
     m, n = H.shape
+    scale, size = np.zeros(m + n), np.empty(n)
+    sizes(S, size)
     seen = 0
     for i in range(m):
         if np.isnan(y[i]):
@@ -93,9 +69,11 @@ def update(
         value = y[i]
         for j in range(m):
             A[seen, j] = R_root[i, j]
+            scale[seen] += abs(R_root[i, j])
         for j in range(n):
             value -= H[i, j] * mean[j]
             A[seen, m + j] = 0.0
+            scale[seen] += abs(H[i, j]) * size[j]
         for k in range(n):
             for j in range(k + 1):
                 A[seen, m + j] += H[i, k] * S[k, j]
@@ -104,34 +82,37 @@ def update(
     if seen == 0:
         return 0.0, 0
     for i in range(n):
+        scale[seen + i] = size[i]
         for j in range(m):
             A[seen + i, j] = 0.0
         for j in range(n):
             A[seen + i, m + j] = S[i, j]
-    triangularise(A, seen + n, m + n)
+    triangularise(A, seen + n, m + n, scale)
+    rank = rank_of(A, seen)
     for i in range(n):
         for j in range(n):
-            # columns beyond the triangle hold zeros, or nothing if all of the noise is seen
-            S[i, j] = A[seen + i, seen + j] if j <= i else 0.0
+            S[i, j] = A[seen + i, rank + j] if j <= i else 0.0
     return move(mean, A, innovation, seen), seen
 
 
 @njit(cache=True, nogil=True)
 def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> float:
-    """Add the gain times the innovation to the mean, and give the innovation's log-density."""
-    total = -0.5 * seen * LOG_2_PI
+    """Add the gain times the innovation to the mean, and give the innovation's log-density.
+
+    A component that those before it determine has no density, and tells nothing new.
+    """
+    total, rank = 0.0, 0
     for i in range(seen):
         value = innovation[i]
-        for j in range(i):
+        for j in range(rank):
             value -= A[i, j] * innovation[j]
-        # a factor of zero is an innovation that cannot be: it says nothing
-        value = value / A[i, i] if A[i, i] > 0.0 else 0.0
-        innovation[i] = value
-        total -= 0.5 * value * value
-        if A[i, i] > 0.0:
-            total -= np.log(A[i, i])
+        if A[i, rank] > 0.0:
+            value /= A[i, rank]
+            total -= 0.5 * (value * value + LOG_2_PI) + np.log(A[i, rank])
+            innovation[rank] = value  # of the component that the column belongs to
+            rank += 1
     for k in range(len(mean)):
-        for i in range(seen):
+        for i in range(rank):
             mean[k] += A[seen + k, i] * innovation[i]
     return total
 
@@ -152,29 +133,29 @@ def predict(
     """Go one step ahead, and keep the smoothing gain C and the factor D if these have rows."""
     n = len(mean)
     back = len(C) > 0
+    scale, size = np.zeros(2 * n), np.empty(n)
+    sizes(S, size)
     _times_factor(F, S, A, 0, 0)
     for i in range(n):
         ahead[i] = offset[i]
+        scale[n + i] = size[i]
         for j in range(n):
             ahead[i] += F[i, j] * mean[j]
             A[i, n + j] = Q_root[i, j]
+            scale[i] += abs(F[i, j]) * size[j] + abs(Q_root[i, j])
             if back:
                 A[n + i, j] = S[i, j]
                 A[n + i, n + j] = 0.0
-    triangularise(A, 2 * n if back else n, 2 * n)
+    triangularise(A, 2 * n if back else n, 2 * n, scale)
     for i in range(n):
         for j in range(n):
             S_ahead[i, j] = A[i, j] if j <= i else 0.0
-    if not back:
-        return
-    for i in range(n):
-        for j in range(n):
-            D[i, j] = A[n + i, n + j] if j <= i else 0.0
-        for j in range(n - 1, -1, -1):
-            value = A[n + i, j]
-            for k in range(j + 1, n):
-                value -= C[i, k] * S_ahead[k, j]
-            C[i, j] = value / S_ahead[j, j] if S_ahead[j, j] > 0.0 else 0.0
+    if back:
+        rank = rank_of(A, n)
+        for i in range(n):
+            for j in range(n):
+                D[i, j] = A[n + i, rank + j] if j <= i else 0.0
+        divide(A[n:], S_ahead, C)
 
 
 @njit(cache=True, nogil=True)
@@ -287,7 +268,7 @@ def backward(
 ) -> None:
     """Smooth one series in place: filtered means and factors become smoothed ones."""
     T, n = means.shape
-    A = np.empty((n, 2 * n))
+    A, exact = np.empty((n, 2 * n)), np.zeros(n)
     rest = False
     for t in range(T - 2, -1, -1):
         for i in range(n):
@@ -298,7 +279,7 @@ def backward(
             continue
         _times_factor(C[t], factors[t + 1], A, 0, 0)
         A[:, n:] = D[t]
-        triangularise(A, n, 2 * n)
+        triangularise(A, n, 2 * n, exact)
         for i in range(n):
             for j in range(n):
                 factors[t, i, j] = A[i, j] if j <= i else 0.0

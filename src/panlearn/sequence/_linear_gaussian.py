@@ -14,7 +14,7 @@ from panlearn.core.random import generator
 from panlearn.core.sequences import Kind
 from panlearn.core.value import Value
 from panlearn.sequence._base import SequenceModel
-from panlearn.sequence._kalman_kernels import update as step_update
+from panlearn.sequence._diffuse import Vague, advance, unbounded, update
 from panlearn.sequence._state_space import StateSpace, Walk, root
 from panlearn.sequence._state_space_parameters import FIELDS, controls, state_space
 
@@ -27,10 +27,23 @@ class GaussianState(Value):
     ----------
     mean : ndarray of shape (n_states,)
     covariance : ndarray of shape (n_states, n_states)
+        Of what is known.
+    diffuse : ndarray of shape (n_states, n_directions) or None
+        Directions of which nothing is known: along these the variance is infinite.
     """
 
     mean: np.ndarray
     covariance: np.ndarray
+    diffuse: np.ndarray | None = None
+
+    def _vague(self) -> Vague:
+        mean = np.array(self.mean, dtype=float)
+        B = np.zeros((len(mean), 0)) if self.diffuse is None else np.array(self.diffuse, float)
+        return Vague(mean, root(np.asarray(self.covariance, dtype=float)), B)
+
+
+def _state(law: Vague) -> GaussianState:
+    return GaussianState(law.mean, law.S @ law.S.T, law.B if law.B.size else None)
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ class Forecast:
 class LinearGaussianModel(SequenceModel):
     """Filter, smooth, forecast and draw with the matrices that the attributes hold."""
 
-    start: str
+    start: Any
     _kind: ClassVar[Kind] = "vectors"
 
     def _model(self) -> StateSpace:
@@ -190,7 +203,8 @@ class LinearGaussianModel(SequenceModel):
             raise ValueError("a forecast follows one series; got a list")
         if not steps >= 1:
             raise ValueError(f"steps must be 1 or more; got {steps!r}")
-        mean, covariance, T = walks[0].means[-1], walks[0].covariances[-1], len(walks[0].means)
+        law, T = walks[0].last, len(walks[0].means)
+        Q_root = root(model.Q)
         p = model.B.shape[-1]
         ahead = np.zeros((steps, p))
         if p:
@@ -199,11 +213,12 @@ class LinearGaussianModel(SequenceModel):
             ahead[1:] = _numbers("future_control", future_control, (steps - 1, p))
         means, covariances = [], []
         for k in range(steps):
-            F, B, Q = (_at(M, T - 1 + k) for M in (model.F, model.B, model.Q))
+            F, B, Q = (_at(M, T - 1 + k) for M in (model.F, model.B, Q_root))
             H, R = (_at(M, T + k) for M in (model.H, model.R))
-            mean, covariance = F @ mean + B @ ahead[k], F @ covariance @ F.T + Q
-            means.append(H @ mean + model.d)
-            covariances.append(H @ covariance @ H.T + R)
+            law = advance(law, F, B @ ahead[k], Q)
+            means.append(H @ law.mean + model.d)
+            shown = H @ law.S
+            covariances.append(unbounded(shown @ shown.T + R, H @ law.B))
         dtype = self.transition_.dtype
         return Forecast(np.array(means, dtype=dtype), np.array(covariances, dtype=dtype))
 
@@ -214,7 +229,7 @@ class LinearGaussianModel(SequenceModel):
         -------
         GaussianState
         """
-        return GaussianState(*self._model().first)
+        return _state(self._model().first)
 
     def update(self, state: GaussianState, x: Any) -> GaussianState:
         """Take in one observation of the present state.
@@ -233,11 +248,7 @@ class LinearGaussianModel(SequenceModel):
         """
         model = self._constant("update")
         y = _numbers("x", np.ravel(x), model.d.shape, missing=True) - model.d
-        mean, S = np.array(state.mean, dtype=float), root(np.asarray(state.covariance, dtype=float))
-        m, n = model.H.shape[1:]
-        space = np.empty((max(m, n) + n,) * 2)
-        step_update(y, model.H[0], root(model.R[0]), mean, S, space, np.empty(m))
-        return GaussianState(mean, S @ S.T)
+        return _state(update(state._vague(), y, model.H[0], root(model.R[0]))[0])
 
     def advance(self, state: GaussianState, control: Any = None) -> GaussianState:
         """Go one step ahead.
@@ -259,7 +270,7 @@ class LinearGaussianModel(SequenceModel):
         if control is None and B.shape[1]:
             raise ValueError("the model has a control matrix, so it needs the input: control=...")
         u = _numbers("control", () if control is None else control, B.shape[1:])
-        return GaussianState(F @ state.mean + B @ u, F @ state.covariance @ F.T + Q)
+        return _state(advance(state._vague(), F, B @ u, root(Q)))
 
     def _constant(self, method: str) -> StateSpace:
         model = self._model()
@@ -285,7 +296,7 @@ class LinearGaussianModel(SequenceModel):
     def sample(
         self, n_steps: int = 1, random_state: RandomState = None, control: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw one series.
+        """Draw one series; states with a diffuse start begin at `initial_mean_`.
 
         Parameters
         ----------
@@ -303,13 +314,13 @@ class LinearGaussianModel(SequenceModel):
         """
         model, rng = self._model(), generator(random_state)
         m, n = model.H.shape[1:]
-        mean, covariance = model.first
+        first = model.first
         shape = (n_steps, model.B.shape[-1])
         U = None if control is None else _numbers("control", control, shape)
         pushes, Q, R = model.offsets(U), root(model.Q), root(model.R)
         noise, blur = rng.standard_normal((n_steps, n)), rng.standard_normal((n_steps, m))
         X, states = np.empty((n_steps, m)), np.empty((n_steps, n))
-        state = mean + root(covariance) @ noise[0] if n_steps else mean
+        state = first.mean + first.S @ noise[0] if n_steps else first.mean
         for t in range(n_steps):
             states[t] = state
             X[t] = _at(model.H, t) @ state + model.d + _at(R, t) @ blur[t]

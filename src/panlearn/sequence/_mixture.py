@@ -26,8 +26,8 @@ class MixtureMoments(Sums):
 class MixtureEmission(Emission):
     """Vectors from the parts of each state: weights (k, m), and k m Gaussians in a row."""
 
-    def __init__(self, weights: np.ndarray, parts: GaussianEmission) -> None:
-        self.weights, self.parts = weights, parts
+    def __init__(self, weights: np.ndarray, parts: GaussianEmission, moving: bool = True) -> None:
+        self.weights, self.parts, self.moving = weights, parts, moving
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(weights)
 
@@ -53,8 +53,8 @@ class MixtureEmission(Emission):
         for start in range(0, len(values), STEP):
             rows = slice(start, start + STEP)
             joint = self._joint(values[rows])
-            joint -= _log_sum(joint)[:, :, None]
-            of_part = np.exp(joint) * share[rows, :, None]
+            top = _log_sum(joint)[:, :, None]
+            of_part = np.exp(joint - np.where(np.isfinite(top), top, 0.0)) * share[rows, :, None]
             total += self.parts.expect(values[rows], of_part.reshape(len(joint), -1))
         return MixtureMoments(total.count, total.shift, total.scatter)
 
@@ -63,7 +63,7 @@ class MixtureEmission(Emission):
         total = count.sum(axis=1, keepdims=True)
         weights = np.where(total > 0, count / np.where(total > 0, total, 1), self.weights)
         parts = self.parts.maximise(StateMoments(seen.count, seen.shift, seen.scatter))
-        return MixtureEmission(weights, parts)
+        return MixtureEmission(weights if self.moving else self.weights, parts, self.moving)
 
     def sample(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         edges = np.cumsum(self.weights, axis=1)[states]
@@ -76,6 +76,8 @@ class MixtureEmission(Emission):
 
 
 def _log_sum(joint: np.ndarray) -> np.ndarray:
-    """Log Σ exp over the last axis, of which something is finite."""
+    """Log Σ exp over the last axis; a step beyond the reach of all parts has minus infinity."""
     top = joint.max(axis=-1)
-    return top + np.log(np.exp(joint - top[..., None]).sum(axis=-1))
+    reached = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return reached + np.log(np.exp(joint - reached[..., None]).sum(axis=-1))

@@ -61,7 +61,26 @@ def dimension(given: Mapping[str, np.ndarray], n_states: int | None) -> int | No
     return found.pop() if found else None
 
 
-def state_space(values: Mapping[str, np.ndarray], start: str, trusted: bool = False) -> StateSpace:
+STARTS = ("known", "stationary", "diffuse")
+
+
+def _starts(start: str | tuple[str, ...] | list[str], n: int) -> str | tuple[str, ...]:
+    """How the states start: all alike, or one word for each."""
+    if isinstance(start, str):
+        return start
+    words = tuple(start)
+    if len(words) != n or any(word not in STARTS for word in words):
+        raise ValueError(
+            f"start must be one of {STARTS}, or one of them for each of the {n} states; got {start}"
+        )
+    return words
+
+
+def state_space(
+    values: Mapping[str, np.ndarray],
+    start: str | tuple[str, ...] | list[str],
+    trusted: bool = False,
+) -> StateSpace:
     """A model of all parameters; unless they are trusted, shapes and covariances are checked."""
     for name in ("transition", "observation", "control"):
         if values[name].ndim < 2:
@@ -88,14 +107,17 @@ def state_space(values: Mapping[str, np.ndarray], start: str, trusted: bool = Fa
             require_covariance(name, value)
         value = value.astype(float, copy=False)
         arrays[field] = value if timed or name not in VARYING else value[None]
-    return StateSpace(start=start, **arrays)
+    return StateSpace(start=_starts(start, n), **arrays)
 
 
 def attributes(model: StateSpace, dtype: Any = float) -> dict[str, np.ndarray]:
     """The parameters as fitted attributes; what does not vary has no axis of time."""
     found = {}
     for name, field in FIELDS.items():
-        value = getattr(model, field).astype(dtype, copy=False)
+        with np.errstate(over="ignore", under="ignore"):
+            value = getattr(model, field).astype(dtype, copy=False)
+        if not np.isfinite(value).all():
+            raise ValueError(f"{name} is beyond {np.dtype(dtype)}; rescale the columns of X")
         found[name + "_"] = value[0] if name in VARYING and len(value) == 1 else value
     return found
 

@@ -15,9 +15,18 @@ from panlearn.core.sequences import read_sequences
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Counts
 from panlearn.latent._starts import Starts
+from panlearn.sequence._base import unstacked
 from panlearn.sequence._emissions import CategoricalEmission
 from panlearn.sequence._hidden_chain import Chain
-from panlearn.sequence._hmm import HiddenMarkovModel, Prior, States, law, prior
+from panlearn.sequence._hmm import (
+    HiddenMarkovModel,
+    Prior,
+    States,
+    law,
+    matrix_shape,
+    prior,
+    told,
+)
 from panlearn.sequence._symbols import categories_of, encode, encode_rows
 
 
@@ -40,6 +49,12 @@ class CategoricalHMM(HiddenMarkovModel):
     training : {"baum-welch", "viterbi"}, default="baum-welch"
         Learn from the laws of the states, which maximises the likelihood; or from the most
         probable paths.
+    params : str, default="ste"
+        What is learned: any of the letters s (first law), t (transitions) and e (emissions).
+    init_params : str, default="ste"
+        What `fit` chooses a start for, by the same letters. What is left out starts from the
+        attribute, if that is set (by hand, by `from_parameters` or by an earlier fit), or else from
+        what is given below.
     startprob_init : array-like or None, default=None
         The law of the first state to start from, of shape (n_components,); uniform if not given.
     transmat_init : array-like or None, default=None
@@ -114,6 +129,8 @@ class CategoricalHMM(HiddenMarkovModel):
     categories: np.ndarray | None = None
     algorithm: Literal["viterbi", "map"] = "viterbi"
     training: Literal["baum-welch", "viterbi"] = "baum-welch"
+    params: str = "ste"
+    init_params: str = "ste"
     startprob_init: np.ndarray | None = None
     transmat_init: np.ndarray | None = None
     emissionprob_init: np.ndarray | None = None
@@ -126,9 +143,50 @@ class CategoricalHMM(HiddenMarkovModel):
     random_state: RandomState = None
 
     _kind = "symbols"
+    _letters = "ste"
+
+    @classmethod
+    def from_parameters(
+        cls,
+        startprob: Any,
+        transmat: Any,
+        emissionprob: Any,
+        categories: Any = None,
+        **parameters: Any,
+    ) -> Self:
+        """Make a model of known parameters, as if it were fitted.
+
+        Parameters
+        ----------
+        startprob : array-like of shape (n_components,)
+            The law of the first state.
+        transmat : array-like of shape (n_components, n_components)
+            The probabilities of transitions.
+        emissionprob : array-like of shape (n_components, n_categories)
+            The probabilities of the symbols in each state.
+        categories : array-like of shape (n_categories,), default=None
+            The symbols; 0, 1, 2, ... if not given.
+        **parameters
+            Those of the class.
+
+        Returns
+        -------
+        CategoricalHMM
+        """
+        k, m = matrix_shape("emissionprob", emissionprob, 2)
+        symbols = categories_of(None, range(m) if categories is None else categories, "categories")
+        if len(symbols) != m:
+            raise ValueError(f"emissionprob has {m} columns, and there are {len(symbols)} symbols")
+        learned = {
+            "startprob_": law("startprob", startprob, (k,)),
+            "transmat_": law("transmat", transmat, (k, k)),
+            "emissionprob_": law("emissionprob", emissionprob, (k, m)),
+            "categories_": symbols,
+        }
+        return told(cls, k, learned, categories=categories, **parameters)
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Learn the model from sequences.
 
         Parameters
@@ -140,6 +198,8 @@ class CategoricalHMM(HiddenMarkovModel):
             The state of each step, or -1 where it is not known.
         sample_weight : array-like of shape (n_sequences,), default=None
             Weights; an integer weight is a repeated sequence.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X, and y, have one below the other.
 
         Returns
         -------
@@ -148,19 +208,21 @@ class CategoricalHMM(HiddenMarkovModel):
         """
         rows = read_sequences(
             self,
-            X,
-            y,
+            unstacked(X, lengths),
+            unstacked(y, lengths),
             sample_weight,
             kind="symbols",
             repeatable=True,
             n_states=self.n_components,
         )
-        self.categories_ = categories_of(rows, self.categories, "categories")
+        known = self.categories if "e" in self.init_params else getattr(self, "categories_", None)
+        known = self.categories if known is None else known
+        self.categories_ = categories_of(rows, known, "categories")
         coded = encode_rows(rows, self.categories_, "categories")
         k, m = self.n_components, len(self.categories_)
         dirichlet = prior("emissionprob_prior", self.emissionprob_prior, (k, m))
-        if self.emissionprob_init is not None:
-            laws = [law("emissionprob_init", self.emissionprob_init, (k, m))]
+        if (given := self._given("emissionprob")) is not None:
+            laws = [law("emissionprob_init", given, (k, m))]
         else:
             total = map_reduce(lambda X, y, w: _symbol_counts(X, w, m), coded).count
             laws = _random_laws(total, k, self.n_init, generator(self.random_state))

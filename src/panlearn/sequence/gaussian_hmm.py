@@ -13,11 +13,12 @@ from panlearn.core.random import generator
 from panlearn.core.sources import Rows
 from panlearn.latent._covariances import KINDS
 from panlearn.latent._starts import Starts
+from panlearn.sequence._base import unstacked
 from panlearn.sequence._emissions import Emission
-from panlearn.sequence._gaussian import GaussianEmission
+from panlearn.sequence._gaussian import GaussianEmission, GaussianPrior
 from panlearn.sequence._gaussian_starts import sample_steps, spread, state_means
 from panlearn.sequence._hidden_chain import Chain
-from panlearn.sequence._hmm import Prior, States, numbers
+from panlearn.sequence._hmm import Prior, States, law, matrix_shape, numbers, spread_over, told
 from panlearn.sequence._vector_hmm import VectorHMM
 
 
@@ -43,6 +44,13 @@ class GaussianHMM(VectorHMM):
     training : {"baum-welch", "viterbi"}, default="baum-welch"
         Learn from the laws of the states, which maximises the likelihood; or from the most
         probable paths.
+    params : str, default="stmc"
+        What is learned: any of the letters s (first law), t (transitions), m (means) and c
+        (covariances).
+    init_params : str, default="stmc"
+        What `fit` chooses a start for, by the same letters. What is left out starts from the
+        attribute, if that is set (by hand, by `from_parameters` or by an earlier fit), or else from
+        what is given below.
     startprob_init : array-like or None, default=None
         The law of the first state to start from, of shape (n_components,); uniform if not given.
     transmat_init : array-like or None, default=None
@@ -55,6 +63,16 @@ class GaussianHMM(VectorHMM):
         The Dirichlet prior of the first law: adds itself less one to each expected count.
     transmat_prior : float or array-like, default=1.0
         The same for each row of transitions.
+    means_prior : float or array-like, default=0.0
+        Where the means are drawn to, a number or of shape (n_components, n_features).
+    means_weight : float or array-like, default=0.0
+        As how many steps that counts in each state, a number or of shape (n_components,).
+    covars_prior : float or array-like, default=0.0
+        Added to the scatter of each state (of all, if they share one matrix): a number for every
+        entry, or an array in the shape of `covars_`.
+    covars_weight : float, default=1.0
+        What exceeds 1 ("diag", "spherical") or n_features ("full", "tied") is added to the weight
+        that the scatter is divided by.
     max_iter : int, default=100
         The most iterations of one start.
     tol : float, default=1e-4
@@ -123,19 +141,60 @@ class GaussianHMM(VectorHMM):
     min_covar: NonNegative[float] = 1e-6
     algorithm: Literal["viterbi", "map"] = "viterbi"
     training: Literal["baum-welch", "viterbi"] = "baum-welch"
+    params: str = "stmc"
+    init_params: str = "stmc"
     startprob_init: np.ndarray | None = None
     transmat_init: np.ndarray | None = None
     means_init: np.ndarray | None = None
     covars_init: np.ndarray | None = None
     startprob_prior: Prior = 1.0
     transmat_prior: Prior = 1.0
+    means_prior: float | np.ndarray = 0.0
+    means_weight: NonNegative[float] | np.ndarray = 0.0
+    covars_prior: NonNegative[float] | np.ndarray = 0.0
+    covars_weight: NonNegative[float] = 1.0
     max_iter: Positive[int] = 100
     tol: NonNegative[float] = 1e-4
     n_init: Starts = 1
     random_state: RandomState = None
 
+    _letters = "stmc"
+
+    @classmethod
+    def from_parameters(
+        cls, startprob: Any, transmat: Any, means: Any, covars: Any, **parameters: Any
+    ) -> Self:
+        """Make a model of known parameters, as if it were fitted.
+
+        Parameters
+        ----------
+        startprob : array-like of shape (n_components,)
+            The law of the first state.
+        transmat : array-like of shape (n_components, n_components)
+            The probabilities of transitions.
+        means : array-like of shape (n_components, n_features)
+            The means.
+        covars : array-like
+            The covariances, in the shape that belongs to `covariance_type`.
+        **parameters
+            Those of the class, such as `covariance_type`.
+
+        Returns
+        -------
+        GaussianHMM
+        """
+        k, d = matrix_shape("means", means, 2)
+        kind = KINDS[parameters.get("covariance_type", "diag")]
+        learned = {
+            "startprob_": law("startprob", startprob, (k,)),
+            "transmat_": law("transmat", transmat, (k, k)),
+            "means_": numbers("means", means, (k, d)),
+            "covars_": numbers("covars", covars, kind.shape(k, d)),
+        }
+        return told(cls, k, learned | {"n_features_in_": d}, **parameters)
+
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Learn the model from sequences.
 
         Parameters
@@ -147,13 +206,15 @@ class GaussianHMM(VectorHMM):
             The state of each step, or -1 where it is not known.
         sample_weight : array-like of shape (n_sequences,), default=None
             Weights; an integer weight is a repeated sequence.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X, and y, have one below the other.
 
         Returns
         -------
         GaussianHMM
             The model itself.
         """
-        return self._learn_vectors(X, y, sample_weight)
+        return self._learn_vectors(unstacked(X, lengths), unstacked(y, lengths), sample_weight)
 
     def _starts(self, rows: Rows) -> list[Emission]:
         """Emissions to start from: means of k-means, or of known states; the spread of all rows."""
@@ -161,23 +222,36 @@ class GaussianHMM(VectorHMM):
         rng = generator(self.random_state)
         sample = sample_steps(rows, k, rng)
         covariances = spread(kind, k, sample, self.min_covar)
-        if self.covars_init is not None:
-            covariances = numbers("covars_init", self.covars_init, kind.shape(k, d))
-        if self.means_init is not None:
-            means = [numbers("means_init", self.means_init, (k, d))]
+        if (given := self._given("covars")) is not None:
+            covariances = numbers("covars_init", given, kind.shape(k, d))
+        if (given := self._given("means")) is not None:
+            means = [numbers("means_init", given, (k, d))]
         else:
             means = [state_means(rows, k, sample, rng) for _ in range(self.n_init)]
-        return [GaussianEmission(kind, m, covariances, self.min_covar) for m in means]
+        rest = (covariances, self.min_covar, self._prior(d), self.params)
+        return [GaussianEmission(kind, m, *rest) for m in means]
+
+    def _prior(self, d: int) -> GaussianPrior:
+        k, kind = self.n_components, KINDS[self.covariance_type]
+        free = 1 if self.covariance_type in ("diag", "spherical") else d
+        mean = spread_over("means_prior", self.means_prior, (k, d))
+        weight = spread_over("means_weight", self.means_weight, (k,))[:, None]
+        scatter = spread_over("covars_prior", self.covars_prior, kind.shape(k, d))
+        if (weight < 0).any():
+            raise ValueError("means_weight must not be negative")
+        if self.covariance_type == "spherical":
+            scatter = scatter[:, None]
+        return GaussianPrior(mean, weight, scatter, max(self.covars_weight - free, 0.0))
 
     def _attributes(self, at: Chain, dtype: np.dtype) -> dict[str, Any]:
         emission: Any = at.emission
-        learned = {
-            "startprob_": at.startprob,
-            "transmat_": at.transmat,
-            "means_": emission.means,
-            "covars_": emission.kind.stored(emission.covariances, dtype),
-        }
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # infinities are refused later
+            learned = {
+                "startprob_": at.startprob,
+                "transmat_": at.transmat,
+                "means_": emission.means,
+                "covars_": emission.kind.stored(emission.covariances, dtype),
+            }
             return {name: value.astype(dtype, copy=False) for name, value in learned.items()}
 
     def _emission(self) -> GaussianEmission:

@@ -13,6 +13,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import Rows
 from panlearn.latent._covariances import KINDS
 from panlearn.latent._starts import Starts
+from panlearn.sequence._base import unstacked
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._gaussian import GaussianEmission
 from panlearn.sequence._gaussian_starts import (
@@ -21,7 +22,7 @@ from panlearn.sequence._gaussian_starts import (
     spread,
 )
 from panlearn.sequence._hidden_chain import Chain
-from panlearn.sequence._hmm import Prior, States, law, numbers
+from panlearn.sequence._hmm import Prior, States, law, matrix_shape, numbers, told
 from panlearn.sequence._mixture import MixtureEmission
 from panlearn.sequence._vector_hmm import VectorHMM
 
@@ -51,6 +52,13 @@ class GMMHMM(VectorHMM):
     training : {"baum-welch", "viterbi"}, default="baum-welch"
         Learn from the laws of the states, which maximises the likelihood; or from the most
         probable paths.
+    params : str, default="stmcw"
+        What is learned: any of the letters s (first law), t (transitions), m (means), c
+        (covariances) and w (weights).
+    init_params : str, default="stmcw"
+        What `fit` chooses a start for, by the same letters. What is left out starts from the
+        attribute, if that is set (by hand, by `from_parameters` or by an earlier fit), or else from
+        what is given below.
     startprob_init : array-like or None, default=None
         The law of the first state to start from, of shape (n_components,); uniform if not given.
     transmat_init : array-like or None, default=None
@@ -136,6 +144,8 @@ class GMMHMM(VectorHMM):
     min_covar: NonNegative[float] = 1e-6
     algorithm: Literal["viterbi", "map"] = "viterbi"
     training: Literal["baum-welch", "viterbi"] = "baum-welch"
+    params: str = "stmcw"
+    init_params: str = "stmcw"
     startprob_init: np.ndarray | None = None
     transmat_init: np.ndarray | None = None
     weights_init: np.ndarray | None = None
@@ -148,8 +158,52 @@ class GMMHMM(VectorHMM):
     n_init: Starts = 1
     random_state: RandomState = None
 
+    _letters = "stmcw"
+
+    @classmethod
+    def from_parameters(
+        cls,
+        startprob: Any,
+        transmat: Any,
+        weights: Any,
+        means: Any,
+        covars: Any,
+        **parameters: Any,
+    ) -> Self:
+        """Make a model of known parameters, as if it were fitted.
+
+        Parameters
+        ----------
+        startprob : array-like of shape (n_components,)
+            The law of the first state.
+        transmat : array-like of shape (n_components, n_components)
+            The probabilities of transitions.
+        weights : array-like of shape (n_components, n_mix)
+            The weights of the Gaussians of each state.
+        means : array-like of shape (n_components, n_mix, n_features)
+            Their means.
+        covars : array-like
+            Their covariances, in the shape that belongs to `covariance_type`.
+        **parameters
+            Those of the class, such as `covariance_type`.
+
+        Returns
+        -------
+        GMMHMM
+        """
+        k, m, d = matrix_shape("means", means, 3)
+        shape = cls(k, m, **parameters)._shape(d)
+        learned = {
+            "startprob_": law("startprob", startprob, (k,)),
+            "transmat_": law("transmat", transmat, (k, k)),
+            "weights_": law("weights", weights, (k, m)),
+            "means_": numbers("means", means, (k, m, d)),
+            "covars_": numbers("covars", covars, shape),
+        }
+        return told(cls, k, learned | {"n_features_in_": d}, n_mix=m, **parameters)
+
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Learn the model from sequences.
 
         Parameters
@@ -161,13 +215,15 @@ class GMMHMM(VectorHMM):
             The state of each step, or -1 where it is not known.
         sample_weight : array-like of shape (n_sequences,), default=None
             Weights; an integer weight is a repeated sequence.
+        lengths : array-like of int, default=None
+            The lengths of sequences that X, and y, have one below the other.
 
         Returns
         -------
         GMMHMM
             The model itself.
         """
-        return self._learn_vectors(X, y, sample_weight)
+        return self._learn_vectors(unstacked(X, lengths), unstacked(y, lengths), sample_weight)
 
     def _starts(self, rows: Rows) -> list[Emission]:
         """Emissions to start from: steps near the means of the states; the spread of all rows."""
@@ -175,17 +231,21 @@ class GMMHMM(VectorHMM):
         rng = generator(self.random_state)
         sample = sample_steps(rows, k * m, rng)
         covariances = spread(kind, k * m, sample, self.min_covar)
-        if self.covars_init is not None:
-            given = numbers("covars_init", self.covars_init, self._shape(d))
+        if (given := self._given("covars")) is not None:
+            given = numbers("covars_init", given, self._shape(d))
             covariances = given.reshape(kind.shape(k * m, d))
-        weights = law("weights_init", self.weights_init, (k, m))
-        if self.means_init is not None:
-            means = [numbers("means_init", self.means_init, (k, m, d))]
+        weights = law("weights_init", self._given("weights"), (k, m))
+        if (given := self._given("means")) is not None:
+            means = [numbers("means_init", given, (k, m, d))]
         else:
             means = part_means(rows, k, m, sample, self.n_init, rng)
         flat = [mean.reshape(k * m, d) for mean in means]
-        parts = [GaussianEmission(kind, mean, covariances, self.min_covar) for mean in flat]
-        return [MixtureEmission(weights, part) for part in parts]
+        parts = [
+            GaussianEmission(kind, mean, covariances, self.min_covar, params=self.params)
+            for mean in flat
+        ]
+        moving = "w" in self.params
+        return [MixtureEmission(weights, part, moving) for part in parts]
 
     def _shape(self, d: int) -> tuple[int, ...]:
         """The shape of the covariances, states and parts apart."""
@@ -196,14 +256,14 @@ class GMMHMM(VectorHMM):
     def _attributes(self, at: Chain, dtype: np.dtype) -> dict[str, Any]:
         emission: Any = at.emission
         parts, d = emission.parts, emission.parts.means.shape[1]
-        learned = {
-            "startprob_": at.startprob,
-            "transmat_": at.transmat,
-            "weights_": emission.weights,
-            "means_": parts.means.reshape(*emission.weights.shape, d),
-            "covars_": parts.kind.stored(parts.covariances, dtype).reshape(self._shape(d)),
-        }
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # infinities are refused later
+            learned = {
+                "startprob_": at.startprob,
+                "transmat_": at.transmat,
+                "weights_": emission.weights,
+                "means_": parts.means.reshape(*emission.weights.shape, d),
+                "covars_": parts.kind.stored(parts.covariances, dtype).reshape(self._shape(d)),
+            }
             return {name: value.astype(dtype, copy=False) for name, value in learned.items()}
 
     def _emission(self) -> MixtureEmission:

@@ -18,7 +18,8 @@ from panlearn.core.sources import Block, SequenceRows, Sequences
 from panlearn.sequence._gaussian_starts import filled, sample_steps
 from panlearn.sequence._hmm import States
 from panlearn.sequence._linear_gaussian import LinearGaussianModel
-from panlearn.sequence._state_space import Learner, StateSpace, expect
+from panlearn.sequence._state_space import StateSpace
+from panlearn.sequence._state_space_learning import Learner, expect
 from panlearn.sequence._state_space_parameters import (
     FIELDS,
     asked_for,
@@ -57,10 +58,10 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         B, of shape (n, p), or (T, n, p).
     observation_offset : array-like or None, default=None
         d, of shape (m,).
-    start : {"known", "stationary", "diffuse"}, default="known"
+    start : {"known", "stationary", "diffuse"} or a tuple of them, default="known"
         The first state has the law of `initial_mean` and `initial_covariance`; or the one that F
-        and Q keep; or next to none, a variance 1e7 times that of the noise, about a state
-        that shows the first observation of a series.
+        and Q keep; or none, the limit of an infinite variance. A tuple has a word for each
+        component of the state; those that are stationary must not move with the others.
     initial_mean : array-like or None, default=None
         m, of shape (n,).
     initial_covariance : array-like or None, default=None
@@ -102,13 +103,27 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     missing, and next to nothing once the covariance of matrices that do not vary has
     come to rest. A component that is NaN is not observed, alone or with others. A model whose
     matrices are known is made by `from_matrices`, without `fit`. EM never lowers the likelihood
-    (but for a stationary or a diffuse start, which moves with the noise); covariances are learned
+    (but for a stationary start, which moves with the noise); covariances are learned
     whole, or a block or the diagonal of one by a mask.
+
+    Covariances may be singular, also that of the first state or of the observations. A component
+    that what came before determines adds nothing to the likelihood, and a covariance that is
+    learned keeps the range of its start.
+
+    A diffuse start is exact. Its log-likelihood is the limit of
+    :math:`\log p(y) + \tfrac{d}{2} \log \kappa`, as a variance :math:`\kappa` of the first state
+    grows and d of its directions show: a component that fixes one adds
+    :math:`-\tfrac{1}{2} \log 2 \pi F_\infty`. Durbin and Koopman have the same, and so has
+    statsmodels; some programs leave the :math:`2 \pi` of these out. Until a direction has shown,
+    its variance is infinite.
 
     References
     ----------
     R. E. Kalman (1960). A new approach to linear filtering and prediction problems. Journal of
     Basic Engineering 82(1). doi:10.1115/1.3662552
+
+    J. Durbin and S. J. Koopman (2012). Time Series Analysis by State Space Methods, chapter 5.
+    Oxford University Press. doi:10.1093/acprof:oso/9780199641178.001.0001
 
     T. Kailath, A. H. Sayed and B. Hassibi (2000). Linear Estimation, chapter 12. Prentice Hall.
 
@@ -138,7 +153,7 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     observation_covariance: np.ndarray | None = None
     control: np.ndarray | None = None
     observation_offset: np.ndarray | None = None
-    start: Literal["known", "stationary", "diffuse"] = "known"
+    start: Literal["known", "stationary", "diffuse"] | tuple | list = "known"
     initial_mean: np.ndarray | None = None
     initial_covariance: np.ndarray | None = None
     learn: tuple | list | dict | None = None

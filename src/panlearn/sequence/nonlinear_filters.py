@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from panlearn.sequence._echelon import rank_of, triangularise
 from panlearn.sequence._kalman_kernels import move as shift
-from panlearn.sequence._kalman_kernels import triangularise
 from panlearn.sequence._state_space import root
 from panlearn.sequence._state_space_parameters import read, require_covariance
 
@@ -230,14 +230,15 @@ def _filter(
             centre, here, there = _finite("observation", t, m, see(mean, S))
             left, k = (y - centre)[seen], int(seen.sum())
             A = np.vstack([np.hstack([there, R_root])[seen], np.hstack([here, np.zeros((n, m))])])
-            triangularise(A, *A.shape)
+            triangularise(A, len(A), A.shape[1], np.abs(A).sum(axis=1))
             total += shift(mean, A, left, k)
-            S = A[k:, k : k + n]
+            first = rank_of(A, k)
+            S = A[k:, first : first + n]
         means[t], factors[t] = mean, S
         if t + 1 < len(Y):
             mean, _, there = _finite("transition", t, n, move(mean, S))
             A = np.hstack([there, Q_root])
-            triangularise(A, *A.shape)
+            triangularise(A, len(A), A.shape[1], np.abs(A).sum(axis=1))
             S = A[:, :n]
     return FilteredStates(means, factors @ np.swapaxes(factors, 1, 2), float(total))
 

@@ -1,0 +1,226 @@
+"""The two steps of EM for a linear Gaussian state space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from panlearn.core.sources import Sequences
+from panlearn.core.statistics import Sums
+from panlearn.sequence._state_space import StateSpace, Walk, is_singular, root
+
+# The least eigenvalue of a learned covariance, beside its largest and that of its start.
+FLOOR = 1e-10
+
+
+@dataclass(frozen=True)
+class StateMoments(Sums):
+    """Expected second moments of states, controls and observations, summed over the steps."""
+
+    weight: float
+    log_likelihood: float
+    starts: float
+    first: np.ndarray  # Σ E x_1
+    first_second: np.ndarray  # Σ E x_1 x_1ᵀ
+    moves: float
+    following: np.ndarray  # Σ E x_{t+1} x_{t+1}ᵀ
+    across: np.ndarray  # Σ E x_{t+1} z_tᵀ, z = (x, u)
+    before: np.ndarray  # Σ E z_t z_tᵀ
+    seen: float
+    observed: np.ndarray  # Σ E y yᵀ
+    shown: np.ndarray  # Σ E y qᵀ, q = (x, 1)
+    shower: np.ndarray  # Σ E q qᵀ
+
+
+def expect(at: StateSpace, X: Sequences, y: Any, weight: Any) -> StateMoments:
+    """The moments of a block of series, whose columns are observations and then controls."""
+    total: Any = 0
+    for s in range(len(X)):
+        values = np.asarray(X.values[X.offsets[s] : X.offsets[s + 1]], dtype=float)
+        moments = _moments(at, values)
+        total = total + (moments if weight is None else moments * float(weight[s]))
+    return total
+
+
+def _moments(at: StateSpace, values: np.ndarray) -> StateMoments:
+    m = at.H.shape[1]
+    Y, U = values[:, :m], values[:, m:]
+    walk = at.walk(Y, U, back=True)
+    if any(B.shape[1] for B in walk.directions):
+        raise ValueError(
+            "a series leaves part of its diffuse first state open, so nothing can be learned from "
+            'it: leave it out, or set start="known"'
+        )
+    M, S, T = walk.means, walk.factors, len(Y)
+    rows = np.swapaxes(S, 0, 1).reshape(S.shape[1], -1)  # so that Σ S Sᵀ is one product
+    n = M.shape[1]
+    second = M.T @ M + rows @ rows.T
+    last = np.outer(M[-1], M[-1]) + S[-1] @ S[-1].T
+    first = np.outer(M[0], M[0]) + S[0] @ S[0].T
+    across = M[1:].T @ M[:-1] + np.einsum("tij,tkj->ik", walk.covariances[1:], walk.gains[: T - 1])
+    Z = np.hstack([M, U])
+    before = Z[:-1].T @ Z[:-1]
+    before[:n, :n] = second - last
+    observed, shown, shower = _observation_moments(at, Y, walk)
+    return StateMoments(
+        weight=float(T),
+        log_likelihood=walk.log_likelihood,
+        starts=1.0,
+        first=M[0],
+        first_second=first,
+        moves=float(T - 1),
+        following=second - first,
+        across=np.hstack([across, M[1:].T @ U[:-1]]),
+        before=before,
+        seen=float(T),
+        observed=observed,
+        shown=shown,
+        shower=shower,
+    )
+
+
+def _observation_moments(
+    at: StateSpace, Y: np.ndarray, walk: Walk
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Moments of y, with q = (x, 1), where what is missing is y = A x + b + noise of covariance W.
+
+    Rows with the same components missing share A and W.
+    """
+    m, n = at.H.shape[1:]
+    H, d, R = at.H[0], at.d, at.R[0]
+    hidden = np.isnan(Y)
+    observed, shown, shower = np.zeros((m, m)), np.zeros((m, n + 1)), np.zeros((n + 1, n + 1))
+    patterns, which = np.unique(hidden, axis=0, return_inverse=True)
+    for k, gone in enumerate(patterns):
+        here = which.ravel() == k
+        M, S = walk.means[here], walk.factors[here]
+        rows = np.swapaxes(S, 0, 1).reshape(n, -1)
+        second = np.empty((n + 1, n + 1))
+        second[:n, :n] = M.T @ M + rows @ rows.T
+        second[:n, n] = second[n, :n] = M.sum(axis=0)
+        second[n, n] = len(M)
+        known = ~gone
+        A, W, b = np.zeros((m, n)), np.zeros((m, m)), np.where(gone, 0.0, Y[here])
+        if gone.any():
+            link = np.zeros((gone.sum(), known.sum()))
+            if known.any():
+                inverse = np.linalg.pinv(R[np.ix_(known, known)], hermitian=True)  # R may be zero
+                link = R[np.ix_(gone, known)] @ inverse
+            A[gone] = H[gone] - link @ H[known]
+            W[np.ix_(gone, gone)] = R[np.ix_(gone, gone)] - link @ R[np.ix_(known, gone)]
+            b[:, gone] = d[gone] + (b[:, known] - d[known]) @ link.T
+        Q = np.hstack([M, np.ones((len(M), 1))])
+        shown += A @ second[:n] + b.T @ Q
+        cross = A @ M.T @ b
+        observed += A @ second[:n, :n] @ A.T + cross + cross.T + b.T @ b + len(M) * W
+        shower += second
+    return observed, shown, shower
+
+
+class Learner:
+    """The maximisation: what is free moves, what is not stays as it is in the start.
+
+    A direction without variance in the start has none at the end: nothing that is seen can tell
+    that it should have some, and the density of what it leaves determined is another one.
+    """
+
+    def __init__(self, model: StateSpace, free: Mapping[str, np.ndarray]) -> None:
+        self._model, self._free = model, free
+        start = {
+            "transition_covariance": model.Q[0],
+            "observation_covariance": model.R[0],
+            "initial_covariance": model.covariance,
+        }
+        self._scales = {name: float(np.abs(value).max()) for name, value in start.items()}
+        self._ranges = {name: _range(value, free[name]) for name, value in start.items()}
+
+    def maximise(self, s: StateMoments) -> StateSpace:
+        """The parameters that the expected moments ask for."""
+        at, free = self._model, self._free
+        changed: dict[str, Any] = {}
+        if at.start == "known":
+            mean = s.first / s.starts
+            mean = np.where(free["initial_mean"], mean, at.mean)
+            second = s.first_second - np.outer(s.first, mean) - np.outer(mean, s.first)
+            spread = second / s.starts + np.outer(mean, mean)
+            changed["mean"] = mean
+            changed["covariance"] = self._part("initial_covariance", spread, at.covariance)
+        if s.moves and len(at.F) == len(at.B) == len(at.Q) == 1:
+            n = at.F.shape[-1]
+            move = np.hstack([at.F[0], at.B[0]])
+            mask = np.hstack([free["transition"], free["control"]])
+            move = _regress(move, mask, s.across, s.before, at.Q[0])
+            left = _residual(move, s.following, s.across, s.before) / s.moves
+            changed["F"], changed["B"] = move[None, :, :n].copy(), move[None, :, n:].copy()
+            changed["Q"] = self._part("transition_covariance", left, at.Q[0])[None]
+        if len(at.H) == len(at.R) == 1:
+            n = at.H.shape[-1]
+            show = np.column_stack([at.H[0], at.d])
+            mask = np.column_stack([free["observation"], free["observation_offset"]])
+            show = _regress(show, mask, s.shown, s.shower, at.R[0])
+            left = _residual(show, s.observed, s.shown, s.shower) / s.seen
+            changed["H"], changed["d"] = show[None, :, :n].copy(), show[:, n].copy()
+            changed["R"] = self._part("observation_covariance", left, at.R[0])[None]
+        self._model = replace(at, **changed)
+        return self._model
+
+    def _part(self, name: str, found: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """A covariance whose free block, or free diagonal, is the one found."""
+        free = self._free[name]
+        if not free.any():
+            return given
+        if not free.all():
+            found = np.where(free, found, 0.0)
+        basis = self._ranges[name]
+        inner = basis.T @ found @ basis
+        values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+        least = FLOOR * max(float(values.max(initial=0.0)), self._scales[name])
+        axes = basis @ vectors
+        lifted = (axes * np.maximum(values, least)) @ axes.T
+        return np.where(free, (lifted + lifted.T) / 2, given)
+
+
+def _range(covariance: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the range of the free part of a covariance."""
+    factor = root(np.where(free, covariance, 0.0))
+    return linalg.orth(factor) if is_singular(factor) else np.eye(len(factor))
+
+
+def _regress(
+    given: np.ndarray, free: np.ndarray, across: np.ndarray, before: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """The free entries of the matrix Θ that minimises tr N⁻¹ (Θ G Θᵀ - 2 Θ Aᵀ), others as given."""
+    if not free.any():
+        return given
+    # a step from what is given, in units of the moments: where they say nothing, it stays
+    size = np.sqrt(np.maximum(np.diag(before), 1e-300))
+    across, before = (across - given @ before) / size, before / np.outer(size, size)
+    basis = _range(noise, np.array(True))
+    if free.all():
+        found = across @ np.linalg.pinv(before, rcond=FLOOR, hermitian=True)
+        return given + basis @ (basis.T @ found) / size
+    precision = np.linalg.pinv(noise, hermitian=True)
+    chosen = np.flatnonzero(free.ravel())
+    system = np.kron(precision, before)[np.ix_(chosen, chosen)]
+    target = (precision @ across).ravel()[chosen]
+    if basis.shape[1] < len(noise):  # what has no noise is exact, and may not move
+        fixed = np.kron(np.eye(len(noise)) - basis @ basis.T, np.eye(len(before)))[:, chosen]
+        ways = linalg.null_space(fixed)
+        found = ways @ linalg.lstsq(ways.T @ system @ ways, ways.T @ target)[0]
+    else:
+        found = linalg.lstsq(system, target)[0]
+    step = np.zeros(given.size)
+    step[chosen] = found
+    return given + step.reshape(given.shape) / size
+
+
+def _residual(
+    matrix: np.ndarray, second: np.ndarray, across: np.ndarray, before: np.ndarray
+) -> np.ndarray:
+    """Σ E (x - Θ z)(x - Θ z)ᵀ."""
+    cross = matrix @ across.T
+    return second - cross - cross.T + matrix @ before @ matrix.T
