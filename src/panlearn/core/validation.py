@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -136,6 +137,21 @@ def reject_hidden(**arrays: Any) -> None:
                 f"{name} has dtype {values.dtype}, which is no number; subtract a date and divide "
                 "by a unit of time, for example (t - t[0]) / np.timedelta64(1, 's')"
             )
+
+
+def sound(X: Any) -> Any:
+    """X as it is, after a look at the indices of a sparse matrix, which compiled loops trust."""
+    if sparse.issparse(X) and X.format in ("csr", "csc", "bsr", "coo"):
+        try:
+            if X.format != "coo":
+                X.check_format(full_check=True)
+            elif X.nnz:
+                ends = [(int(c.min()), int(c.max())) for c in (X.row, X.col)]
+                if any(low < 0 or high >= n for (low, high), n in zip(ends, X.shape, strict=True)):
+                    raise ValueError(f"its indices are from {ends} and its shape is {X.shape}")
+        except ValueError as error:
+            raise ValueError(f"X is a malformed sparse matrix: {error}; build it anew") from error
+    return X
 
 
 def _check_block(
