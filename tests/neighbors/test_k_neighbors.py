@@ -143,7 +143,8 @@ def test_votes_by_hand():
     squared = KNeighborsClassifier(2, weights=lambda d: d**-2.0).fit(X, y)
     assert_allclose(squared.predict_proba([[0.25]]), [[1 / 10, 9 / 10]])
     nobody = KNeighborsClassifier(2, weights=np.zeros_like).fit(X, y)
-    assert_allclose(nobody.predict_proba([[0.25]]), [[0.5, 0.5]])
+    with pytest.warns(UserWarning, match="neighbours of row 0 the weight zero"):
+        assert_allclose(nobody.predict_proba([[0.25]]), [[0.5, 0.5]])
 
 
 def test_means_by_hand_with_several_targets():

@@ -129,7 +129,7 @@ class NeighborsModel(Estimator):
                 "or 'auto'"
             )
         if self._order is None:
-            check_metric(rows.X, self.metric, self.metric_params or {})
+            check_metric(rows.X, self.metric, self._metric_options)
         self.X_, self.n_samples_fit_ = _canonical(rows.X).copy(), rows.X.shape[0]
         self._build()
         return rows
@@ -144,12 +144,17 @@ class NeighborsModel(Estimator):
         return ORDERS.get(self.metric)
 
     @property
+    def _metric_options(self) -> dict[str, Any]:
+        order = {"p": self.p} if self.metric == "minkowski" else {}
+        return {**order, **(self.metric_params or {})}
+
+    @property
     def _allow_nan(self) -> bool:
         return self.metric == "nan_euclidean"
 
     def _build(self) -> None:
         if self._order is None:
-            self._index: Any = PairwiseIndex(self.X_, self.metric, self.metric_params or {})
+            self._index: Any = PairwiseIndex(self.X_, self.metric, self._metric_options)
             return
         leaf_size = min(self.leaf_size, self.n_samples_fit_)
         self._index = NeighborIndex(self.X_, self._order, self.algorithm, leaf_size)
