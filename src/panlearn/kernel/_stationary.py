@@ -27,8 +27,7 @@ class Stationary(Kernel):
         if sparse.issparse(X):
             A = X.multiply(1 / scale).tocsr()
             return A, (A if Z is None else Z.multiply(1 / scale).tocsr())
-        centre = X.mean(axis=0)
-        centre[~np.isfinite(centre)] = 0  # rows may be finite where their sum is not
+        centre = _centre(X if Z is None else Z)
         A = (X - centre) / scale
         return A, (A if Z is None else (Z - centre) / scale)
 
@@ -64,6 +63,11 @@ class Stationary(Kernel):
     @abstractmethod
     def _slope(self, r2: np.ndarray, K: np.ndarray) -> np.ndarray:
         """Minus twice the derivative of the kernel in r²."""
+
+
+def _centre(X: np.ndarray) -> np.ndarray:
+    """The median of a few rows: a row far out does not take the digits of the others."""
+    return np.median(X[:: max(1, len(X) // 8)], axis=0)
 
 
 def scales_of(length_scale: Any, n_features: int) -> np.ndarray:

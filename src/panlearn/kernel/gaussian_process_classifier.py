@@ -220,7 +220,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
 
     def _latent(self, X: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The mean kᵀa and the variance k(x, x) − ‖L⁻¹ W½ k‖² for each machine."""
-        K = self.kernel_._gram(train, X)
+        K = self.kernel_._gram(X, train).T  # the training rows last: about those it is computed
         variance = np.empty((len(X), len(self.L_)))
         for column, (L, root) in enumerate(zip(self.L_, self.W_sr_.T, strict=True)):
             V = linalg.solve_triangular(L, root[:, None] * K, lower=True, check_finite=False)

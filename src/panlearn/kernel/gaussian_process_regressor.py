@@ -222,9 +222,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
 
     def _whitened(self, train: np.ndarray, X: np.ndarray) -> np.ndarray:
         """V = L⁻¹ K(train, X), so that VᵀV is what the training data explain of K(X, X)."""
-        return linalg.solve_triangular(
-            self.L_, self.kernel_._gram(train, X), lower=True, check_finite=False
-        )
+        K = self.kernel_._gram(X, train).T  # the training rows last: about those it is computed
+        return linalg.solve_triangular(self.L_, K, lower=True, check_finite=False)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw functions from the posterior and give their values at the rows.

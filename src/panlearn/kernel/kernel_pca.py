@@ -189,17 +189,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         self.eigenvalues_, self.eigenvectors_ = values, vectors
         a = root * vectors / np.sqrt(np.where(values > 0, values, np.inf))
         # a sums to zero but for rounding, which a large common part of the kernel would magnify
-        self.projection_ = a - weight[:, None] * (a.sum(axis=0) / weight.sum())
+        projection = a - weight[:, None] * (a.sum(axis=0) / weight.sum())
+        self.projection_ = np.ascontiguousarray(projection)
         self.offset_ = centred.means @ self.projection_
         scores = vectors * np.sqrt(values) / root
         self._keep(kernel, X)
         self.sample_weight_ = weight
-        self.X_transformed_fit_ = scores.astype(X.dtype, copy=False)
+        # row after row in memory, as a model file has it, so that the bits of a product stay
+        self.X_transformed_fit_ = np.ascontiguousarray(scores, dtype=X.dtype)
         if self.fit_inverse_transform:
             H = gram(kernel, scores)
             H.flat[:: n + 1] += self.alpha / weight
             rows = X.toarray() if sparse.issparse(X) else X
-            self.dual_coef_ = solve_psd(H, rows.astype(np.float64))
+            self.dual_coef_ = np.ascontiguousarray(solve_psd(H, rows.astype(np.float64)))
         return self
 
     def _choose(self, n: int) -> Solver:
