@@ -105,15 +105,12 @@ def test_predictions_have_the_same_bits_in_any_buffer(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("core", ["Prescott", "Haswell"])
-def test_the_same_bits_on_other_processors(core):
-    """The test above under the other routines of OpenBLAS, if this machine can run them."""
+def test_the_same_bits_on_another_processor():
+    """The test above under other routines of OpenBLAS, which any x86 processor can run."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
     command += ["-k", "test_predictions_have_the_same_bits_in_any_buffer"]
-    environment = {**os.environ, "OPENBLAS_CORETYPE": core}
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    if run.returncode < 0:
-        pytest.skip(f"this processor does not run the routines of {core}")
     assert run.returncode == 0, run.stdout
 
 
