@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from panlearn.neighbors._kernels import keep_smallest
 from panlearn.neighbors._search import Found, _heaps, _in_order
@@ -59,6 +60,7 @@ class PairwiseIndex:
 
     def __init__(self, X: Any, metric: str | Callable, options: Mapping[str, Any]) -> None:
         self.X, self.metric, self.options = X, metric, dict(options)
+        self._boolean = metric in PAIRWISE_BOOLEAN_FUNCTIONS
 
     def query(self, Q: Any, k: int, n_jobs: int | None) -> Found:
         """Distances and indices of the k nearest rows, nearest first, equal ones by index.
@@ -84,7 +86,8 @@ class PairwiseIndex:
         if self.metric == "precomputed":
             D = np.asarray(Q, dtype=np.float64)
         else:
-            D = pairwise_distances(Q, self.X, metric=self.metric, **self.options)
+            rows = (A.astype(bool) if self._boolean else A for A in (Q, self.X))
+            D = pairwise_distances(*rows, metric=self.metric, **self.options)
             D = np.asarray(D, dtype=np.float64)
         if self.metric == "nan_euclidean":
             D = np.where(np.isnan(D), np.inf, D)
