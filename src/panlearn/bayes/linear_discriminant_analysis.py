@@ -170,7 +170,8 @@ class LinearDiscriminantAnalysis(
             stacklevel=7,
         )
         apart = np.abs(self.means_ - self.xbar_).max(axis=0)
-        return max(self.tol, np.finfo(float).eps) * np.where(apart > 0, apart, 1.0)
+        narrow = max(self.tol, np.finfo(float).eps) * apart
+        return np.where(narrow > 0, narrow, 1.0)  # means that are equal, or as good as
 
     def _solve_svd(self, statistic: ClassRoots) -> np.ndarray:
         """Whiten within the classes, then rotate to where their means lie furthest apart."""
