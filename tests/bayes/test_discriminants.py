@@ -121,3 +121,56 @@ def test_a_flat_class_draws_a_warning_and_a_finite_answer(data):
 def test_units_do_not_matter_to_the_warning(data):
     X, y = data
     QuadraticDiscriminantAnalysis().fit(X * [1e-3, 1.0, 1e4], y)  # says nothing
+
+
+POINTS = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 3.0], [1.0, 3.0], [5.0, 1.0]])
+LABELS = np.array(["a", "a", "b", "b", "c"])
+SHARP = [
+    LinearDiscriminantAnalysis(),
+    LinearDiscriminantAnalysis("lsqr"),
+    LinearDiscriminantAnalysis("eigen"),
+    LinearDiscriminantAnalysis("lsqr", shrinkage=0.2),
+    LinearDiscriminantAnalysis("lsqr", shrinkage="auto"),
+    QuadraticDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(solver="eigen"),
+]
+
+
+@pytest.mark.parametrize("model", SHARP, ids=str)
+@pytest.mark.parametrize("scale", [1e-120, 1e-20, 1.0, 1e20, 1e120])
+def test_classes_that_are_points_get_the_rows_next_to_them(model, scale):
+    """Without scatter the evidence is infinite, in whatever unit the rows are."""
+    with pytest.warns(linalg.LinAlgWarning, match=r"varies about its mean|has rank 0"):
+        model.fit(scale * POINTS, LABELS)
+    near = scale * (POINTS + np.array([0.3, -0.2]))
+    np.testing.assert_array_equal(model.predict(near), LABELS)
+    np.testing.assert_allclose(model.predict_proba(near).max(axis=1), 1)
+
+
+def test_one_class_that_is_a_point_beside_one_that_varies(rng):
+    X = np.vstack([rng.normal(size=(20, 2)), np.tile([3.0, 3.0], (5, 1))])
+    y = np.repeat([0, 1], [20, 5])
+    model = LinearDiscriminantAnalysis().fit(X, y)  # the one that varies says how
+    assert model.predict([[3.0, 3.0]]) == [1]
+    assert model.predict([[0.0, 0.0]]) == [0]
+
+
+def test_float32_denormals_are_refused_by_name(rng):
+    X = (1e-42 * rng.normal(size=(30, 3))).astype(np.float32)
+    y = np.arange(30) % 2
+    with pytest.raises(ValueError, match=r"beyond float32.*rescale"):
+        LinearDiscriminantAnalysis().fit(X, y)
+    assert np.isfinite(QuadraticDiscriminantAnalysis().fit(X, y).predict_proba(X)).all()
+
+
+def test_shrinkage_of_quadratic_discriminants_by_hand(rng):
+    X = rng.normal(size=(40, 3)) * [1.0, 2.0, 5.0]
+    y = np.arange(40) % 2
+    model = QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.25, store_covariance=True)
+    model.fit(X, y)
+    for c in (0, 1):
+        S = np.cov(X[y == c].T, bias=True)
+        expected = 0.75 * S + 0.25 * np.trace(S) / 3 * np.eye(3)
+        np.testing.assert_allclose(model.covariance_[c], expected, rtol=1e-10)
+    with pytest.raises(ValueError, match="shrinkage is not for solver='svd'"):
+        QuadraticDiscriminantAnalysis(shrinkage=0.25).fit(X, y)

@@ -1,7 +1,11 @@
 """Gaussian process regression: the posterior, the evidence, what it says when in trouble."""
 
+import warnings
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import LinAlgWarning
 from scipy.stats import multivariate_normal
@@ -173,3 +177,91 @@ def test_what_cannot_be_is_refused(rng, tmp_path):
     loaded = panlearn.load(tmp_path / "model")
     for a, b in zip(loaded.predict(X, True), model.predict(X, True), strict=True):
         assert_allclose(a, b, rtol=0)
+
+
+def smooth(n=40):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (n, 1))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "says"),
+    [
+        (RBF(100.0, (1e-2, 10.0)) + White(0.1), r"RBF.length_scale = 100 is above .* bound 10"),
+        (RBF(1e-4, (1e-2, 10.0)) + White(0.1), r"RBF.length_scale = 0.0001 is below .* bound 0.01"),
+        (
+            peer.RBF(100.0, (1e-2, 10.0)) + peer.WhiteKernel(0.1),
+            r"k1__length_scale = 100 is above .* bound 10",
+        ),
+    ],
+)
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_start_outside_the_bounds_is_said_and_optimised(kernel, says, restarts):
+    X, y = smooth()
+    free = GaussianProcessRegressor(RBF(1.0) + White(0.1)).fit(X, y)
+    model = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0)
+    with pytest.warns(UserWarning, match=says):
+        model.fit(X, y)
+    assert model.converged_
+    value = free.log_marginal_likelihood_value_
+    assert model.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
+    assert_allclose(model.kernel_.theta, free.kernel_.theta, atol=1e-3)
+    assert kernel == model.kernel  # the hyper-parameter is as it was given
+
+
+def test_a_start_outside_bounds_that_bind_ends_at_the_bound():
+    X, y = smooth()
+    model = GaussianProcessRegressor(RBF(9.0, (0.1, 0.5)) + White(0.1))
+    with (
+        pytest.warns(UserWarning, match="above its upper bound 0.5"),
+        pytest.warns(ConvergenceWarning, match=r"RBF.length_scale = 0.5 is at its upper bound"),
+    ):
+        model.fit(X, y)
+    assert model.kernel_.left.length_scale == pytest.approx(0.5, rel=1e-12)
+    left = GaussianProcessRegressor(RBF(9.0, (0.1, 0.5)) + White(0.1), optimizer=None).fit(X, y)
+    assert left.kernel_.left.length_scale == 9.0  # bounds are for the optimiser
+
+
+@pytest.mark.parametrize("bounds", [(1e-5, np.inf), (0, 1e5), (0, np.inf)])
+@pytest.mark.parametrize("restarts", [0, 2])
+def test_bounds_may_be_zero_and_infinity(bounds, restarts):
+    X, y = smooth()
+    expected = GaussianProcessRegressor(RBF(1.0) + White(0.1)).fit(X, y)
+    theirs = peer.RBF(1.0, bounds) + peer.WhiteKernel(0.1, bounds)
+    for kernel in (RBF(1.0, bounds) + White(0.1, bounds), theirs):
+        model = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0)
+        model.fit(X, y)
+        assert model.log_marginal_likelihood_value_ == pytest.approx(
+            expected.log_marginal_likelihood_value_, rel=1e-6
+        )
+
+
+@given(
+    start=st.floats(-6, 6),
+    low=st.floats(-4, 3),
+    width=st.floats(0.1, 4),
+)
+@settings(max_examples=15, deadline=None)
+def test_the_end_is_within_the_bounds_and_no_lower_than_their_ends(start, low, width):
+    """Whatever the start, the end is in the bounds and at least as likely as any of a grid."""
+    X, y = smooth(25)
+    bounds = (np.exp(low), np.exp(low + width))
+    model = GaussianProcessRegressor(RBF(np.exp(start), bounds), alpha=0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    assert low - 1e-9 <= model.kernel_.theta[0] <= low + width + 1e-9
+    from_start = model.log_marginal_likelihood([np.clip(start, low, low + width)])
+    assert model.log_marginal_likelihood_value_ >= from_start - 1e-9
+    eps, (value, slope) = 1e-3, model.log_marginal_likelihood(model.kernel_.theta, True)
+    inside = low + eps < model.kernel_.theta[0] < low + width - eps
+    assert not inside or abs(slope[0]) < 1e-2 * max(1.0, abs(value))
+
+
+def test_a_compound_kernel_is_refused_by_name():
+    X, y = smooth()
+    compound = peer.CompoundKernel([peer.RBF(1.0), peer.RBF(2.0)])
+    for kernel in (compound, peer.Exponentiation(compound, 2.0)):
+        with pytest.raises(ValueError, match="CompoundKernel is a list of kernels"):
+            GaussianProcessRegressor(kernel).fit(X, y)

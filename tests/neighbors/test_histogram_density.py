@@ -80,3 +80,10 @@ def test_bins_that_do_not_fit(rng, bins, says):
         return
     with pytest.raises(ValueError, match=says):
         HistogramDensity(bins).fit(rng.uniform(size=(9, 2)))
+
+
+def test_weights_that_ask_for_more_bins_than_can_be_are_refused(rng):
+    X = rng.normal(size=(30, 2))
+    with pytest.raises(ValueError, match=r"divide\s+sample_weight"):
+        HistogramDensity().fit(X, sample_weight=np.full(30, 1e90))
+    assert np.isfinite(HistogramDensity(5).fit(X, sample_weight=np.full(30, 1e90)).score(X))

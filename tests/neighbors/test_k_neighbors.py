@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -143,7 +145,8 @@ def test_votes_by_hand():
     squared = KNeighborsClassifier(2, weights=lambda d: d**-2.0).fit(X, y)
     assert_allclose(squared.predict_proba([[0.25]]), [[1 / 10, 9 / 10]])
     nobody = KNeighborsClassifier(2, weights=np.zeros_like).fit(X, y)
-    assert_allclose(nobody.predict_proba([[0.25]]), [[0.5, 0.5]])
+    with pytest.warns(UserWarning, match="neighbours of row 0 the weight zero"):
+        assert_allclose(nobody.predict_proba([[0.25]]), [[0.5, 0.5]])
 
 
 def test_means_by_hand_with_several_targets():
@@ -188,3 +191,125 @@ def test_kernels_do_what_numpy_does(rng):
     keep_smallest(block[:, :40].copy(), 0, value, index)
     keep_smallest(block[:, 40:].copy(), 40, value, index)
     assert_array_equal(np.sort(index), np.sort(np.argsort(block, axis=1, kind="stable")[:, :9]))
+
+
+def sums(rng, n=40, d=3):
+    X = rng.normal(size=(n, d))
+    return X, X.sum(axis=1), rng.normal(size=(9, d))
+
+
+@pytest.mark.parametrize("d", [3, 20])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_the_rows_are_a_copy(rng, kind, d):
+    X, y, Q = sums(rng, 300, d)
+    X = kind(X)
+    model = KNeighborsRegressor(3).fit(X, y)
+    before = model.predict(Q)
+    (X.data if sparse.issparse(X) else X)[...] = 5.0
+    y[...] = -1
+    assert_array_equal(model.predict(Q), before)
+
+
+@pytest.mark.parametrize("method", ["fit", "predict", "kneighbors", "kneighbors_graph"])
+def test_a_malformed_sparse_matrix_is_refused(rng, method):
+    X, y, _ = sums(rng)
+    model = KNeighborsRegressor(3).fit(sparse.csr_array(X), y)
+    outside, falling = sparse.csr_array(X), sparse.csr_array(X)
+    outside.indices[0], falling.indptr[2] = 1 << 30, 0
+    column = sparse.csc_array(X)
+    column.indices[0] = 1 << 30
+    point = sparse.coo_array(X)
+    point.coords[0][0] = 1 << 30
+    for bad in (outside, falling, column, point):
+        with pytest.raises(ValueError, match="malformed sparse"):
+            getattr(model, method)(bad, **({"y": y} if method == "fit" else {}))
+
+
+def test_weights_of_a_function(rng):
+    X, y, Q = sums(rng)
+    with np.errstate(divide="ignore"):
+        inverse = KNeighborsRegressor(4, weights=lambda d: 1 / d).fit(X, y)
+        expected = KNeighborsRegressor(4, weights="distance").fit(X, y)
+        for rows in (Q, X[:5]):  # at distance zero the weight is infinite
+            assert_allclose(inverse.predict(rows), expected.predict(rows), rtol=1e-12)
+    near = KNeighborsRegressor(4, weights=lambda d: (d < 1).astype(float)).fit(X, y)
+    rows = np.vstack([X[:2], [[50.0, 0, 0]], X[2:3]])
+    with pytest.warns(UserWarning, match=r"row 2 the weight zero \(and those of 1 rows"):
+        found = near.predict(rows)
+    assert_allclose(found[2], KNeighborsRegressor(4).fit(X, y).predict(rows[2:3])[0])
+    assert np.isfinite(found).all()
+    for bad in (lambda d: np.where(d < 5, 1.0, -1.0), lambda d: np.where(d < 5, 1.0, np.nan)):
+        model = KNeighborsRegressor(4, weights=bad).fit(X, y)
+        with pytest.raises(ValueError, match=r"neighbours of row 2 .*negative or NaN"):
+            model.predict(rows)
+
+
+def test_float32_stays_float32(rng):
+    X, y, Q = (a.astype(np.float32) for a in sums(rng))
+    for weights in ("uniform", "distance", lambda d: 1 / (1 + d.astype(float))):
+        for metric in ("minkowski", "cosine"):
+            model = KNeighborsRegressor(4, weights=weights, metric=metric).fit(X, y)
+            assert model.predict(Q).dtype == np.float32
+            assert model.kneighbors(Q)[0].dtype == np.float32
+            labels = KNeighborsClassifier(4, weights=weights, metric=metric).fit(X, y > 0)
+            assert labels.predict_proba(Q).dtype == np.float32
+            assert labels.predict_log_proba(Q).dtype == np.float32
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_any_metric_is_brute_force(data):
+    """Distances by the formula, equal ones by index, whatever the metric."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    metric = data.draw(st.sampled_from(["cosine", "canberra", "nan_euclidean", "function"]))
+    n, k = data.draw(st.integers(3, 30)), data.draw(st.integers(1, 3))
+    X = rng.integers(-2, 3, (n, 3)).astype(float) + 0.5  # many ties, no zero row
+    Q = rng.integers(-2, 3, (4, 3)).astype(float) + 0.5
+    formulas = {
+        "cosine": lambda a, b: 1 - a @ b / np.sqrt((a @ a) * (b @ b)),
+        "canberra": lambda a, b: np.sum(np.abs(a - b) / (np.abs(a) + np.abs(b))),
+        "nan_euclidean": lambda a, b: np.sqrt(np.sum((a - b) ** 2)),
+        "function": lambda a, b: np.abs(a - b).max(),
+    }
+    formula = formulas[metric]
+    model = KNeighborsRegressor(k, metric=formula if metric == "function" else metric)
+    distance, index = model.fit(X, np.arange(n)).kneighbors(Q)
+    for q, near, which in zip(Q, distance, index, strict=True):
+        exact = np.array([formula(q, x) for x in X])
+        assert_allclose(near, np.sort(exact)[:k], atol=1e-7)
+        assert_allclose(exact[which], near, atol=1e-7)
+        assert len(set(which)) == k
+        if metric in ("function", "nan_euclidean"):  # computed alike, so ties are exact
+            assert_array_equal(which, np.argsort(exact.round(9), kind="stable")[:k])
+
+
+def test_rows_with_nothing_in_common_are_infinitely_far():
+    X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, 3.0], [0.0, 0.0]])
+    model = KNeighborsClassifier(4, metric="nan_euclidean").fit(X, [0, 0, 1, 1])
+    distance, index = model.kneighbors([[1.0, np.nan]])
+    assert_array_equal(index, [[0, 1, 3, 2]])
+    assert_allclose(distance, [[0, np.sqrt(2), np.sqrt(2), np.inf]])
+    by_distance = KNeighborsClassifier(1, metric="nan_euclidean", weights="distance")
+    by_distance.fit(X[:2], [0, 1])
+    assert_allclose(by_distance.predict_proba([[np.nan, 5.0]]), [[1, 0]])  # all are infinitely far
+    with pytest.raises(ValueError, match="NaN"):
+        KNeighborsClassifier(2).fit(X, [0, 0, 1, 1])
+
+
+def test_what_a_metric_cannot_do_is_said_by_fit(rng):
+    X, y, _ = sums(rng)
+    for options, says in [
+        ({"metric": "mahalanobis"}, "VI"),
+        ({"metric": "haversine"}, "2 dimensions"),
+        ({"metric": "precomputed"}, "square"),
+        ({"metric": "cosine", "algorithm": "kd_tree"}, "k-d tree"),
+        ({"metric": lambda a, b: -1.0}, "negative"),
+        ({"metric": lambda a, b: a @ 0}, "failed on two rows"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            KNeighborsRegressor(3, **options).fit(X, y)
+    with pytest.raises(ValueError, match="takes no sparse X"):
+        KNeighborsRegressor(3, metric="canberra").fit(sparse.csr_array(X), y)
+    model = KNeighborsRegressor(3, metric="precomputed").fit(np.abs(X @ X.T), y)
+    with pytest.raises(ValueError, match="row 1 go down to -1"):
+        model.predict(np.array([np.ones(40), -np.ones(40)]))

@@ -74,3 +74,14 @@ def test_score_is_the_mean_and_a_seed_repeats(rng):
 def test_a_stream_is_refused(rng):
     with pytest.raises(ValueError, match="no stream"):
         KernelDensity().fit([rng.normal(size=(5, 2)), rng.normal(size=(5, 2))])
+
+
+def test_the_rows_are_a_copy(rng):
+    X, weight = rng.normal(size=(30, 2)), np.ones(30)
+    for options in ({}, {"sample_weight": weight}):
+        model = KernelDensity(0.5).fit(X, **options)
+        Q = rng.normal(size=(5, 2))
+        before = model.score_samples(Q)
+        X += 1
+        weight *= np.linspace(1, 2, 30)
+        assert_allclose(model.score_samples(Q), before, rtol=0)

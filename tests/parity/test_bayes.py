@@ -174,3 +174,15 @@ def test_maximum_likelihood_is_the_fit_of_scipy(rng):
     np.testing.assert_allclose(found.parameters["covariance"], covariance, rtol=1e-12)
     expected = stats.multivariate_normal(mean, covariance).logpdf(X).sum()
     np.testing.assert_allclose(found.log_likelihood, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("data", ["load_iris", "load_wine"])
+@pytest.mark.parametrize("shrinkage", [None, "auto", 0.3])
+def test_quadratic_discriminants_by_eigenvalues(data, shrinkage):
+    X, y = load(data)
+    options = dict(solver="eigen", shrinkage=shrinkage, store_covariance=True)
+    ours = QuadraticDiscriminantAnalysis(**options).fit(X, y)
+    peer = discriminants.QuadraticDiscriminantAnalysis(**options, tol=1e-9).fit(X, y)
+    check(ours, peer, X, ["means_", "scalings_", "covariance_", "priors_"], rtol=1e-8)
+    a, b = ours.decision_function(X), peer.decision_function(X)  # ours has the factor of 2 pi too
+    np.testing.assert_allclose(a - a[:, :1], b - b[:, :1], rtol=1e-7)

@@ -5,8 +5,10 @@ import pytest
 import sklearn.decomposition as peer_decomposition
 import sklearn.gaussian_process as peer_gp
 import sklearn.kernel_ridge as peer
+from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.gaussian_process import kernels as peer_kernels
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import StandardScaler
 
 from panlearn.kernel import (
@@ -128,3 +130,22 @@ def test_kernel_pca(name, kernel, n_components):
         np.testing.assert_allclose(
             a.inverse_transform(scores), b.inverse_transform(scores), rtol=0, atol=1e-8
         )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "cosine"])
+def test_sparse_rows_and_given_matrices(kernel):
+    X, y = DATA["two targets"]
+    X = np.where(np.abs(X) > 0.7, X, 0)
+    S = sparse.csr_array(X)
+    ours = KernelRidge(0.7, kernel=kernel).fit(S, y)
+    theirs = peer.KernelRidge(alpha=0.7, kernel=kernel).fit(S, y)
+    np.testing.assert_allclose(ours.predict(S), theirs.predict(S), atol=1e-8)
+    a = KernelPCA(3, kernel=kernel).fit(S)
+    b = peer_decomposition.KernelPCA(3, kernel=kernel).fit(S)
+    np.testing.assert_allclose(a.transform(S[:9]), b.transform(S[:9]), atol=1e-8)
+    K = pairwise_kernels(X, metric=kernel)
+    ours = KernelRidge(0.7, kernel="precomputed").fit(K, y)
+    np.testing.assert_allclose(ours.predict(K[:9]), theirs.predict(S[:9]), atol=1e-8)
+    a = KernelPCA(3, kernel="precomputed").fit(K)
+    b = peer_decomposition.KernelPCA(3, kernel="precomputed").fit(K)
+    np.testing.assert_allclose(a.transform(K[:9]), b.transform(K[:9]), atol=1e-8)

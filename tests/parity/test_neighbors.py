@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn import neighbors as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.metrics import pairwise_distances
+from sklearn.model_selection import cross_val_score
 
 from panlearn import neighbors
 
@@ -64,3 +67,74 @@ def test_kernel_density(rng, kernel, d, weighted):
         reached = np.isfinite(ours.score_samples(Q))
         assert_allclose(ours.score_samples(Q)[reached], expected[reached], rtol=1e-7, atol=1e-9)
         assert (expected[~reached] < -700).all()  # the peer's logarithm of zero
+
+
+METRICS = {
+    "cosine": {},
+    "correlation": {},
+    "canberra": {},
+    "sqeuclidean": {},
+    "l1": {},
+    "l2": {},
+    "cityblock": {},
+    "nan_euclidean": {},
+    "mahalanobis": {"metric_params": {"VI": np.diag([1.0, 2.0, 3.0, 4.0])}},
+    "seuclidean": {"metric_params": {"V": np.array([1.0, 2.0, 3.0, 4.0])}},
+    "minkowski": {"metric_params": {"w": np.array([1.0, 2.0, 3.0, 4.0])}, "p": 3},
+    "callable": {"metric": lambda a, b: float(np.abs(a - b).max())},
+    "hamming": {},
+    "jaccard": {},
+}
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics(rng, name, weights):
+    options = {"metric": name, "weights": weights, **METRICS[name]}
+    X, Q = rng.normal(size=(60, 4)), rng.normal(size=(20, 4))
+    y = rng.integers(0, 3, 60)
+    if name in ("hamming", "jaccard"):  # distinct distances: the peer settles ties in its own way
+        X, Q = (rng.random((n, 400)) < 0.4 for n in (60, 20))
+        X, Q = (A.astype(bool) if name == "jaccard" else A.astype(float) for A in (X, Q))
+    ours = neighbors.KNeighborsClassifier(1 if name in ("hamming", "jaccard") else 5, **options)
+    theirs = peer.KNeighborsClassifier(ours.n_neighbors, algorithm="brute", **options)
+    if name == "minkowski":  # the peer lets metric_params hide p, and says so
+        theirs.set_params(metric_params={**options["metric_params"], "p": 3}, p=2)
+        with pytest.warns(SyntaxWarning, match="p is found in metric_params"):
+            theirs.fit(X, y)
+    else:
+        theirs.fit(X, y)
+    ours.fit(X, y)
+    for a, b in zip(ours.kneighbors(Q), theirs.kneighbors(Q), strict=True):
+        if name not in ("hamming", "jaccard"):
+            assert_allclose(a, b, atol=1e-10)
+    assert_allclose(ours.kneighbors(Q)[0], theirs.kneighbors(Q)[0], atol=1e-10)
+    if name not in ("hamming", "jaccard"):
+        assert_allclose(ours.predict_proba(Q), theirs.predict_proba(Q), atol=1e-10)
+        assert_array_equal(ours.kneighbors()[1], theirs.kneighbors()[1])
+
+
+def test_precomputed_and_missing(rng):
+    X, Q, y = rng.normal(size=(50, 3)), rng.normal(size=(12, 3)), rng.normal(size=50)
+    D, E = (pairwise_distances(A, X) for A in (X, Q))
+    for weights in ("uniform", "distance"):
+        options = {"metric": "precomputed", "weights": weights}
+        ours = neighbors.KNeighborsRegressor(4, **options).fit(D, y)
+        theirs = peer.KNeighborsRegressor(4, **options).fit(D, y)
+        assert_allclose(ours.predict(E), theirs.predict(E), rtol=1e-12)
+        assert_array_equal(ours.kneighbors()[1], theirs.kneighbors()[1])
+        assert_allclose(cross_val_score(ours, D, y), cross_val_score(theirs, D, y), rtol=1e-12)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[np.isnan(X).all(axis=1)] = 0.0
+    ours = neighbors.KNeighborsRegressor(4, metric="nan_euclidean").fit(X, y)
+    theirs = peer.KNeighborsRegressor(4, metric="nan_euclidean").fit(X, y)
+    assert_allclose(ours.predict(Q), theirs.predict(Q), rtol=1e-12)
+
+
+def test_cosine_of_sparse_rows(rng):
+    X = sparse.random_array((60, 30), density=0.3, rng=rng, format="csr")
+    y = rng.integers(0, 2, 60)
+    ours = neighbors.KNeighborsClassifier(3, metric="cosine").fit(X, y)
+    theirs = peer.KNeighborsClassifier(3, metric="cosine").fit(X, y)
+    for a, b in zip(ours.kneighbors(X[:20]), theirs.kneighbors(X[:20]), strict=True):
+        assert_allclose(a, b, atol=1e-7)  # the peer's distance of a row from itself is rounding

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn.svm as peer
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_moons
 from sklearn.preprocessing import StandardScaler, scale
 
@@ -86,6 +87,50 @@ def test_votes_and_labels(name):
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
     np.testing.assert_array_equal(ours.classes_, theirs.classes_)
     assert ours.dual_coef_.shape[0] == theirs.dual_coef_.shape[0]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_rows(kernel, container):
+    X, y = load_digits(return_X_y=True)
+    X, y = container(X[:300] / 16), y[:300]
+    options = dict(**KERNELS[kernel], tol=1e-6, decision_function_shape="ovo")
+    ours, theirs = SVC(**options).fit(X, y), peer.SVC(**options).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+    np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
+    np.testing.assert_allclose(
+        ours.support_vectors_.toarray(), theirs.support_vectors_.toarray(), rtol=1e-12
+    )
+    if kernel == "linear":
+        np.testing.assert_allclose(ours.coef_, theirs.coef_.toarray(), atol=1e-3)
+
+
+def test_a_given_matrix_and_a_function():
+    X, y = DATA["wine"]
+    K = X @ X.T
+    for kernel, rows, new in (("precomputed", K, K[:9]), (lambda A, B: A @ B.T, X, X[:9])):
+        options = dict(kernel=kernel, tol=1e-6)
+        ours, theirs = SVC(**options).fit(rows, y), peer.SVC(**options).fit(rows, y)
+        np.testing.assert_allclose(
+            ours.decision_function(new), theirs.decision_function(new), atol=1e-3
+        )
+
+
+def test_ties_of_votes_go_to_the_first_class_if_so_wished():
+    # a wheel of three classes: near its hub each beats one other and loses to the third
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 240)
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) * rng.uniform(0.2, 1, (240, 1))
+    y = (angle // (2 * np.pi / 3)).astype(int)
+    X += 0.3 * rng.normal(size=X.shape)
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 60)] * 2), axis=-1).reshape(-1, 2)
+    labels = {}
+    for break_ties in (False, True):
+        options = dict(gamma=5.0, tol=1e-8, break_ties=break_ties)
+        ours, theirs = SVC(**options).fit(X, y), peer.SVC(**options).fit(X, y)
+        labels[break_ties] = ours.predict(grid)
+        np.testing.assert_array_equal(labels[break_ties], theirs.predict(grid))
+    assert (labels[False] != labels[True]).any()
 
 
 @pytest.mark.parametrize("name", ["iris", "cancer", "moons"])

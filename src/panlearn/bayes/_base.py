@@ -105,7 +105,7 @@ def priors_of(given: Any, name: str, classes: np.ndarray, count: np.ndarray) -> 
     if given is None:
         return count / count.sum()
     try:
-        priors = np.asarray(given, dtype=float)
+        priors = np.array(given, dtype=float)  # a copy: the caller's array stays the caller's
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers; got {given!r}") from error
     if priors.shape != count.shape:
@@ -163,7 +163,7 @@ class BayesRule(ClassifierMixin, Estimator):
         ndarray of shape (n_samples, n_classes)
             Columns are in the order of ``classes_``.
         """
-        return _as(*self._score_rows(X))
+        return rounded(*self._score_rows(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithm of the probability of each class, finite where the probability underflows.
@@ -181,7 +181,7 @@ class BayesRule(ClassifierMixin, Estimator):
         joint, dtype = self._score_rows(X)
         values = joint - logsumexp(joint, axis=1, keepdims=True)
         # a probability that rounds to one has the logarithm zero
-        return _as(np.where(values > -np.finfo(dtype).epsneg, 0.0, values), dtype)
+        return rounded(np.where(values > -np.finfo(dtype).epsneg, 0.0, values), dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class given the row, by Bayes' rule.
@@ -198,7 +198,7 @@ class BayesRule(ClassifierMixin, Estimator):
         """
         joint, dtype = self._score_rows(X)
         odds = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return _as(odds / odds.sum(axis=1, keepdims=True), dtype)
+        return rounded(odds / odds.sum(axis=1, keepdims=True), dtype)
 
     def _score_rows(self, X: Any) -> tuple[np.ndarray, np.dtype]:
         """The joint log-probabilities of rows given by the user, and the floats of those."""
@@ -212,10 +212,10 @@ class BayesRule(ClassifierMixin, Estimator):
             dtype=FLOATS,
             ensure_all_finite="allow-nan" if missing else True,
         )
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class
-        return np.maximum(np.concatenate(parts), -1e300), X.dtype
+        return np.fmax(np.concatenate(parts), -1e300), X.dtype
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -239,7 +239,7 @@ class DensityRule(BayesRule):
         ndarray of shape (n_samples,)
         """
         joint, dtype = self._score_rows(X)
-        return _as(logsumexp(joint, axis=1), dtype)
+        return rounded(logsumexp(joint, axis=1), dtype)
 
 
 class GenerativeClassifier(BayesRule, ClassLearner):
@@ -250,6 +250,7 @@ class DensityClassifier(DensityRule, GenerativeClassifier):
     """A generative classifier whose p(x) is a normalised density of the rows; abstract."""
 
 
-def _as(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Round to the floats of the input; what is below them becomes the least of them."""
-    return np.maximum(values, np.finfo(dtype).min).astype(dtype, copy=False)
+def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Round to the floats of the input; what is beyond them becomes the least or largest."""
+    ends = np.finfo(dtype)
+    return np.clip(values, ends.min, ends.max).astype(dtype, copy=False)

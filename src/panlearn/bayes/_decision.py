@@ -109,6 +109,25 @@ class DecisionMaker(ClassifierMixin, Estimator):
         self._require_fitted()
         return self.estimator_.predict_proba(X)
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the probability of each class, by the inner classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        self._require_fitted()
+        if hasattr(self.estimator_, "predict_log_proba"):
+            return self.estimator_.predict_log_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._inner)

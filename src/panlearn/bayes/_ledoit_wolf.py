@@ -1,4 +1,4 @@
-"""Ledoit and Wolf's shrinkage of the covariance of each class and of all rows."""
+"""The covariance of each class and of all rows, shrunk by a given part or Ledoit and Wolf's."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from panlearn.bayes._class_statistics import ClassRoots
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Counts
+
+
+def class_covariances(statistic: ClassRoots, rows: Rows, shrinkage: Any) -> np.ndarray:
+    """Covariances of the k classes, and last that of all rows together, (k + 1, d, d).
+
+    They are moved by the part `shrinkage` towards a multiple of the identity, for "auto" by the
+    part that Ledoit and Wolf choose, for None not at all.
+    """
+    share = statistic.classes.count / statistic.weight
+    apart = statistic.mean - share @ statistic.mean
+    inside = statistic.covariances()
+    total = np.tensordot(share, inside, 1) + (apart.T * share) @ apart
+    covariances = np.concatenate([inside, total[None]])
+    if shrinkage == "auto":
+        return ledoit_wolf_covariances(covariances, statistic, rows)
+    part, d = shrinkage or 0.0, covariances.shape[1]
+    size = np.trace(covariances, axis1=1, axis2=2) / d
+    return (1 - part) * covariances + part * size[:, None, None] * np.eye(d)
 
 
 def ledoit_wolf_covariances(

@@ -29,6 +29,8 @@ class CostSensitiveClassifier(DecisionMaker):
     ----------
     estimator_ : classifier
         The fitted inner classifier.
+    costs_ : ndarray of shape (n_classes, n_classes)
+        The costs as they were at the fit.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     n_features_in_ : int
@@ -76,7 +78,7 @@ class CostSensitiveClassifier(DecisionMaker):
             Columns are in the order of ``classes_``.
         """
         probability = self.predict_proba(X)
-        return probability @ self._cost_matrix().astype(probability.dtype)
+        return probability @ self.costs_.astype(probability.dtype)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of least expected cost.
@@ -94,14 +96,14 @@ class CostSensitiveClassifier(DecisionMaker):
         return self.classes_[cost.argmin(axis=1)]
 
     def _check(self) -> None:
-        self._cost_matrix()
+        self.costs_ = self._cost_matrix()
 
     def _cost_matrix(self) -> np.ndarray:
         k = len(self.classes_)
         if self.costs is None:
             return 1 - np.eye(k)
         try:
-            costs = np.asarray(self.costs, dtype=float)
+            costs = np.array(self.costs, dtype=float)  # a copy: the caller's stays the caller's
         except (TypeError, ValueError) as error:
             raise ValueError(f"costs must hold numbers; got {self.costs!r}") from error
         if costs.shape != (k, k) or not np.isfinite(costs).all():

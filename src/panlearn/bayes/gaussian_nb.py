@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from panlearn.bayes._base import DensityClassifier, log_of
+from panlearn.bayes._base import DensityClassifier, log_of, rounded
 from panlearn.bayes._class_statistics import ClassVariances
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative
@@ -83,23 +83,31 @@ class GaussianNB(DensityClassifier):
 
     def _learn(self, statistic: ClassVariances, rows: Rows) -> None:
         self.class_prior_ = self._priors(self.priors, "priors")
-        self.class_count_, self.theta_ = statistic.classes.count, statistic.mean
-        count = np.maximum(self.class_count_, np.finfo(float).tiny)[:, None]
+        self.class_count_ = statistic.classes.count
         share = self.class_count_ / statistic.weight
-        between = share @ (self.theta_ - share @ self.theta_) ** 2
+        between = share @ (statistic.mean - share @ statistic.mean) ** 2
         largest = np.max(statistic.scatter.sum(axis=0) / statistic.weight + between)
         # where nothing varies, any width will do
         self.epsilon_ = self.var_smoothing * float(largest if largest > 0 else 1.0)
-        self.var_ = statistic.scatter / count + self.epsilon_
+        self.theta_ = rounded(statistic.mean, rows.dtype)
+        self.var_ = rounded(self._variances(), rows.dtype)
+
+    def _variances(self) -> np.ndarray:
+        """The variances in float64, whatever the floats of X."""
+        count = np.maximum(self.statistic_.classes.count, np.finfo(float).tiny)[:, None]
+        return self.statistic_.scatter / count + self.epsilon_
 
     def _log_joint(self, X: Any) -> np.ndarray:
         """Give log pi_c - sum_j (log(2 pi sigma^2) + ((x - mu) / sigma)^2) / 2."""
         X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
-        # without smoothing a feature may be constant in a class: then as narrow as floats go
-        deviation = np.sqrt(np.maximum(self.var_, np.finfo(float).tiny))
+        # without smoothing a feature may be constant in a class: then narrow beside the others
+        means, variances = self.statistic_.mean, self._variances()
+        widest = np.max(variances + (means - means.mean(axis=0)) ** 2)
+        variances = np.where(variances > 0, variances, np.finfo(float).eps * widest)
+        deviation = np.sqrt(np.maximum(variances, np.finfo(float).tiny))
         constant = log_of(self.class_prior_) - np.log(np.sqrt(2 * np.pi) * deviation).sum(axis=1)
         squares = np.empty((len(X), len(self.classes_)))
-        for c, (mean, width) in enumerate(zip(self.theta_, deviation, strict=True)):
+        for c, (mean, width) in enumerate(zip(means, deviation, strict=True)):
             z = (X - mean) / width
             squares[:, c] = np.einsum("ij,ij->i", z, z)
         return constant - squares / 2

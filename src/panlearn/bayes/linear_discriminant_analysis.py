@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
-from panlearn.bayes._ledoit_wolf import ledoit_wolf_covariances
+from panlearn.bayes._ledoit_wolf import class_covariances
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
@@ -89,8 +90,9 @@ class LinearDiscriminantAnalysis(
     One pass over the rows finds a factor of the scatter of each class by QR, :math:`O(n d^2)`; all
     solvers go on from these, so X may be an array, a sparse matrix, a stream of batches or a Dask
     collection, and `partial_fit` goes on, with the same numbers. It keeps :math:`O(d^2)` numbers a
-    class. ``shrinkage="auto"`` needs the fourth moments of rows that are scaled by the variances of
-    all rows: a second pass, so no one-shot iterator and no `partial_fit`.
+    class. Where no class varies about its mean, rows are given to the nearest mean, with a
+    warning. ``shrinkage="auto"`` needs the fourth moments of rows that are scaled by the variances
+    of all rows: a second pass, so no one-shot iterator and no `partial_fit`.
 
     References
     ----------
@@ -141,8 +143,12 @@ class LinearDiscriminantAnalysis(
         priors = self._priors(self.priors, "priors")
         self.priors_, self.means_, self.xbar_ = priors, statistic.mean, priors @ statistic.mean
         if self.solver != "svd" or self.store_covariance:
-            covariances = self._class_covariances(statistic, rows)
+            covariances = class_covariances(statistic, rows, self.shrinkage)
             self.covariance_ = np.tensordot(priors, covariances[:k], 1)
+            deviation = np.sqrt(self.covariance_.diagonal())
+            if self._constant(deviation).all():
+                self.covariance_ = np.diag(self._narrow() ** 2)
+                covariances[k] += self.covariance_
         if self.solver == "svd":
             coef = self._solve_svd(statistic)
         elif self.solver == "lsqr":
@@ -151,28 +157,33 @@ class LinearDiscriminantAnalysis(
             coef = self._solve_eigen(covariances[k])
         self._set_scores(coef, rows.dtype)
 
-    def _class_covariances(self, statistic: ClassRoots, rows: Rows) -> np.ndarray:
-        """Covariances of the classes, and last that of all rows together, shrunk if asked for."""
-        share = statistic.classes.count / statistic.weight
-        apart = statistic.mean - share @ statistic.mean
-        inside = statistic.covariances()
-        total = np.tensordot(share, inside, 1) + (apart.T * share) @ apart
-        covariances = np.concatenate([inside, total[None]])
-        if self.shrinkage == "auto":
-            return ledoit_wolf_covariances(covariances, statistic, rows)
-        part = self.shrinkage or 0.0
-        d = covariances.shape[1]
-        size = np.trace(covariances, axis1=1, axis2=2) / d
-        return (1 - part) * covariances + part * size[:, None, None] * np.eye(d)
+    def _constant(self, deviation: np.ndarray) -> np.ndarray:
+        """Which features do not vary in any class: beyond the rounding of their means."""
+        return deviation <= np.finfo(float).eps * np.abs(self.means_).max(axis=0)
+
+    def _narrow(self) -> np.ndarray:
+        """Standard deviations for classes that are points: any row is of the nearest class."""
+        warnings.warn(
+            "No class varies about its mean, so the rows say nothing of the covariance: it is "
+            "taken as small beside the distances of the means; give more rows of each class",
+            linalg.LinAlgWarning,
+            stacklevel=7,
+        )
+        apart = np.abs(self.means_ - self.xbar_).max(axis=0)
+        narrow = max(self.tol, np.finfo(float).eps) * apart
+        return np.where(narrow > 0, narrow, 1.0)  # means that are equal, or as good as
 
     def _solve_svd(self, statistic: ClassRoots) -> np.ndarray:
         """Whiten within the classes, then rotate to where their means lie furthest apart."""
         weight, k = statistic.weight, len(self.classes_)
         within = _triangle(np.vstack(statistic.roots)) / np.sqrt(weight)
         deviation = linalg.norm(within, axis=0)
-        # a constant feature varies by the rounding of its mean
-        constant = deviation <= np.finfo(float).eps * np.abs(self.means_).max(axis=0)
-        deviation[constant], within[:, constant] = 1.0, 0.0
+        constant = self._constant(deviation)
+        if constant.all():
+            deviation = self._narrow()
+            within = np.diag(deviation)
+        else:
+            deviation[constant], within[:, constant] = 1.0, 0.0
         _, values, axes = linalg.svd(within / deviation, full_matrices=False)
         rank = int(np.sum(values > self.tol))
         whiten = (axes[:rank] / deviation).T / values[:rank]
@@ -220,7 +231,13 @@ class LinearDiscriminantAnalysis(
         intercept = log_of(self.priors_) - halves - coef @ origin
         if len(self.classes_) == 2:
             coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
-        self.coef_, self.intercept_ = coef.astype(dtype), intercept.astype(dtype)
+        with np.errstate(over="ignore"):
+            self.coef_, self.intercept_ = coef.astype(dtype), intercept.astype(dtype)
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError(
+                f"the coefficients are beyond {np.dtype(dtype)}: the columns of X vary too little "
+                "for these floats; rescale them, for example with StandardScaler"
+            )
         self.means_ = self.means_.astype(dtype, copy=False)
 
     def transform(self, X: Any) -> np.ndarray:

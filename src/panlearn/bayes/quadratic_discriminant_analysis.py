@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils.extmath import svd_flip
 
-from panlearn.bayes._base import DensityClassifier, _as, log_of
+from panlearn.bayes._base import DensityClassifier, log_of, rounded
 from panlearn.bayes._class_statistics import ClassRoots
+from panlearn.bayes._ledoit_wolf import class_covariances
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative
 from panlearn.core.sources import Rows
@@ -30,6 +31,11 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
 
     Parameters
     ----------
+    solver : {"svd", "eigen"}, default="svd"
+        "svd" never forms :math:`\Sigma_c` and keeps the most digits; "eigen" can shrink it.
+    shrinkage : float or "auto", default=None
+        How far the covariance of each class is moved towards a multiple of the identity: a part
+        from 0 to 1, or "auto" for the choice of Ledoit and Wolf. Not with "svd".
     priors : array-like of shape (n_classes,), default=None
         Probabilities :math:`\pi_c` of the classes; by default their shares of the data.
     reg_param : float, default=0.0
@@ -68,7 +74,8 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
     array, a sparse matrix, a stream of batches or a Dask collection, and `partial_fit` goes on,
     with the same numbers. It keeps :math:`O(d^2)` numbers a class. A class that does not vary
     along some direction has no density; that variance is taken as the rounding error of the
-    largest, and a warning says so.
+    largest, and a warning says so. ``shrinkage="auto"`` takes a second pass, so no one-shot
+    iterator and no `partial_fit`.
 
     References
     ----------
@@ -88,33 +95,40 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
     """
 
     _: KW_ONLY
+    solver: Literal["svd", "eigen"] = "svd"
+    shrinkage: Literal["auto"] | Fraction[float] | None = None
     priors: np.ndarray | None = None
     reg_param: Fraction[float] = 0.0
     store_covariance: bool = False
     tol: NonNegative[float] = 1e-4
 
     def _summarise(self, rows: Rows) -> ClassRoots:
+        if self.solver == "svd" and self.shrinkage is not None:
+            raise ValueError("shrinkage is not for solver='svd'; use 'eigen'")
         return map_reduce(ClassRoots.of, rows)
 
     def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
         self.priors_ = self._priors(self.priors, "priors")
         self.means_ = statistic.mean.astype(rows.dtype, copy=False)
-        weight = np.maximum(statistic.classes.count, np.finfo(float).tiny)
-        axes = [
-            _principal_axes(r / np.sqrt(w)) for r, w in zip(statistic.roots, weight, strict=True)
-        ]
+        if self.solver == "svd":
+            weight = np.maximum(statistic.classes.count, np.finfo(float).tiny)
+            pairs = zip(statistic.roots, weight, strict=True)
+            axes = [_principal_axes(root / np.sqrt(w)) for root, w in pairs]
+        else:
+            axes = [_eigen(c) for c in class_covariances(statistic, rows, self.shrinkage)[:-1]]
         self.rotations_ = [vectors for vectors, _ in axes]
         self.scalings_ = [(1 - self.reg_param) * v + self.reg_param for _, v in axes]
-        largest = max(v[0] for v in self.scalings_)
+        apart = float(np.abs(statistic.mean - statistic.mean.mean(axis=0)).max())
+        largest = max(v[0] for v in self.scalings_) or apart**2
         for c, variances in enumerate(self.scalings_):
-            if self.reg_param == 0 and statistic.classes.count[c]:
+            if not (self.reg_param or self.shrinkage) and statistic.classes.count[c]:
                 self._warn_if_flat(c)
-            # at the level of rounding; where nothing varies in any class, any width will do
+            # at the level of rounding, of the distances of the means if no class varies
             floor = len(variances) * np.finfo(float).eps * (variances[0] or largest or 1.0)
             self.scalings_[c] = np.maximum(variances, max(floor, np.finfo(float).tiny))
         if self.store_covariance:
-            pairs = zip(self.rotations_, self.scalings_, strict=True)
-            self.covariance_ = [(v * s) @ v.T for v, s in pairs]
+            parts = zip(self.rotations_, self.scalings_, strict=True)
+            self.covariance_ = [(v * s) @ v.T for v, s in parts]
 
     def _warn_if_flat(self, c: int) -> None:
         root, d = self.statistic_.roots[c], self.n_features_in_
@@ -144,7 +158,7 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
             With more classes, log p(x, y) of each.
         """
         joint, dtype = self._score_rows(X)
-        return _as(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype)
+        return rounded(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype)
 
     def _log_joint(self, X: Any) -> np.ndarray:
         """Give log pi_c - (log det(2 pi Sigma_c) + |Sigma_c^(-1/2) (x - mu_c)|^2) / 2."""
@@ -155,6 +169,13 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
             squares = np.einsum("ij,ij->i", white, white)
             scores[:, c] = -(squares + np.log(2 * np.pi * variances).sum()) / 2
         return scores + log_of(self.priors_)
+
+
+def _eigen(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axes in columns, with fixed signs, and variances, of a covariance."""
+    values, vectors = linalg.eigh(covariance, check_finite=False)
+    _, axes = svd_flip(None, vectors[:, ::-1].T, u_based_decision=False)
+    return axes.T, np.maximum(values[::-1], 0)
 
 
 def _principal_axes(root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import CompoundKernel
 from sklearn.gaussian_process.kernels import Kernel as PeerKernel
 
 from panlearn.kernel._kernel import Kernel, Pull
@@ -22,7 +24,13 @@ def as_kernel(kernel: Any, X: np.ndarray) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, PeerKernel):
-        return PeerAdapter(kernel)
+        parts = [kernel, *kernel.get_params(deep=True).values()]
+        if any(isinstance(part, CompoundKernel) for part in parts):
+            raise ValueError(
+                "scikit-learn's CompoundKernel is a list of kernels, one a class, and not a kernel "
+                "of two rows; give one of them, or their sum or product"
+            )
+        return PeerAdapter(clone(kernel))
     if not callable(kernel):
         raise TypeError(f"kernel must be a kernel or a function; got a {type(kernel).__name__}")
     d = X.shape[1]
@@ -102,7 +110,8 @@ class PeerAdapter(Kernel):
     @property
     def bounds(self) -> np.ndarray:
         """Logarithms of their bounds."""
-        return np.reshape(self.kernel.bounds, (-1, 2))
+        with np.errstate(divide="ignore"):  # a bound at zero is minus infinity
+            return np.reshape(self.kernel.bounds, (-1, 2))
 
     def with_theta(self, theta: Any) -> Self:
         """Give a clone with other values of its free parameters."""

@@ -21,6 +21,9 @@ Evidence = Callable[[Kernel], tuple[float, np.ndarray]]
 """The log marginal likelihood under a kernel, and its gradient in the kernel's theta."""
 
 
+FAR = np.log(1e5)
+
+
 def default_kernel() -> Kernel:
     """The kernel of a process that was given none: it has nothing to choose."""
     return Constant(1.0, "fixed") * RBF(1.0, "fixed")
@@ -50,6 +53,7 @@ def maximise_evidence(
                 value = found["log_marginal_likelihood_value_"]
                 loop.record(log_marginal_likelihood=value, change=0.0, attributes=lambda: found)
         return found
+    kernel = _within_bounds(kernel)
     problem = _Problem(kernel, evidence, {"maxiter": estimator.max_iter, "ftol": estimator.tol})
     best = problem.start(estimator.n_restarts_optimizer, generator(estimator.random_state))
     last = problem.objective(best)[0]
@@ -111,13 +115,35 @@ class _Problem:
         )
 
     def start(self, n_restarts: int, rng: np.random.Generator) -> np.ndarray:
-        """θ, or the best end of ascents from it and from others, log-uniform within the bounds."""
+        """θ, or the best end of ascents from it and from others, log-uniform within the bounds.
+
+        Where a bound is infinite or zero, within a factor of 1e5 of θ.
+        """
+        theta = self._kernel.theta
         if not n_restarts:
-            return self._kernel.theta
+            return theta
         low, high = self._bounds.T
+        low = np.where(np.isfinite(low), low, np.minimum(theta, high) - FAR)
+        high = np.where(np.isfinite(high), high, np.maximum(theta, low) + FAR)
         others = rng.uniform(low, high, size=(n_restarts, len(low)))
-        runs = [self.ascend(theta) for theta in (self._kernel.theta, *others)]
+        runs = [self.ascend(start) for start in (theta, *others)]
         return min(runs, key=lambda run: run.fun).x
+
+
+def _within_bounds(kernel: Kernel) -> Kernel:
+    """The kernel with each free parameter moved to the bound that it is beyond, if it is."""
+    theta, (low, high) = kernel.theta, kernel.bounds.T
+    start = np.clip(theta, low, high)
+    outside = ~np.isclose(theta, start, rtol=1e-12, atol=1e-12)
+    for i in np.flatnonzero(outside):
+        side = "below its lower" if theta[i] < low[i] else "above its upper"
+        warnings.warn(
+            f"{kernel.names[i]} = {np.exp(theta[i]):.3g} is {side} bound {np.exp(start[i]):.3g}: "
+            "the ascent starts from the bound; give a value within the bounds, or widen them",
+            UserWarning,
+            stacklevel=6,
+        )
+    return kernel.with_theta(start) if outside.any() else kernel
 
 
 def _warn_at_bounds(kernel: Kernel) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
+from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.kernel._adapter import as_kernel
@@ -19,6 +22,8 @@ from panlearn.kernel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial
 KernelName = Literal["linear", "poly", "polynomial", "rbf", "laplacian", "cosine"]
 KernelLike = KernelName | Callable
 """A name, a kernel of `panlearn.kernel.kernels` or of scikit-learn, or a function."""
+KernelOrMatrix = KernelLike | Literal["precomputed"]
+"""The same, or the word that says that X is the kernel matrix."""
 
 BLOCK = 1 << 22
 """Entries of the part of a kernel matrix that is made at a time when only its product is wanted."""
@@ -27,41 +32,117 @@ BLOCK = 1 << 22
 class KernelMethod(Estimator):
     """A method that sees its rows through a kernel; abstract.
 
-    A fitted one has ``kernel_``, a `Kernel`, and ``X_fit_``, the rows that it compares with.
+    A fitted one has ``kernel_``, a `Kernel`, and ``X_fit_``, the rows that it compares with. For
+    ``kernel="precomputed"`` the one is None and the other has the positions of those rows in the
+    matrix.
     """
 
-    kernel_: Kernel
-    X_fit_: np.ndarray
+    kernel: Any
+    kernel_: Kernel | None
+    X_fit_: Any
 
-    def _read(self, X: Any, y: Any, weight: Any, targets: Targets) -> tuple[Any, Any, Any]:
-        """X, y and the weights as arrays, finite."""
-        rows = read_rows(self, X, y, weight, targets=targets, accept_sparse=False)
+    def _read(
+        self, X: Any, y: Any, weight: Any, targets: Targets, *, keep_sparse: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """X, y and the weights as arrays, finite; X is sparse if it was and the kernel takes it."""
+        rows = read_rows(self, X, y, weight, targets=targets)
         if not isinstance(rows, ArrayRows):
             raise ValueError(
                 f"{type(self).__name__} compares every row with every other, so X must be one "
                 "array, not a stream or a Dask collection"
             )
-        assert_all_finite(rows.X, input_name="X", estimator_name=type(self).__name__)
-        return rows.X, rows.y, rows.weight
+        X = rows.X
+        assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
+        if self._is_given and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs a square X, the kernel matrix; got shape {X.shape}"
+            )
+        if sparse.issparse(X):
+            X = canonical(X) if keep_sparse and takes_sparse(self.kernel) else dense(X)
+        return X, rows.y, rows.weight
 
-    def _choose_kernel(self: Any, X: np.ndarray, weight: np.ndarray | None = None) -> Kernel:
+    @property
+    def _is_given(self) -> bool:
+        """Whether X is the kernel matrix."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _rows(self, X: Any) -> Any:
+        """What the kernel compares: the rows of X, or their positions in a matrix that is given."""
+        return np.arange(len(X), dtype=X.dtype)[:, None] if self._is_given else X
+
+    def _choose_kernel(self: Any, X: Any, matrix: Any, weight: np.ndarray | None = None) -> Kernel:
         """The kernel that the hyper-parameters kernel, gamma, degree and coef0 stand for."""
-        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        if self._is_given:
+            return Given(matrix)
+        gamma = None if isinstance(self.gamma, str) and self.gamma == "auto" else self.gamma
+        parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         return choose_kernel(self.kernel, X, **parameters, weight=weight)
 
-    def _new_rows(self, X: Any) -> np.ndarray:
-        self._require_fitted()
-        return validate_data(self, X, reset=False, dtype=FLOATS)
+    def _keep(self, kernel: Kernel, X: Any) -> None:
+        """Set the kernel and a copy of the rows: the caller's array stays the caller's."""
+        self.kernel_, self.X_fit_ = None if self._is_given else kernel, X.copy()
 
-    def _combine(self, X: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """K(X, X_fit_) times coefficients, a block of rows at a time, in the floats of X_fit_."""
-        dtype = self.X_fit_.dtype
-        return times(self.kernel_, X, self.X_fit_, coefficients).astype(dtype, copy=False)
+    def _new_rows(self, X: Any, fitted: Any) -> Any:
+        """Rows given by the user, sparse if the fitted ones are."""
+        self._require_fitted()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        if sparse.issparse(fitted):
+            return canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
+        return dense(X) if sparse.issparse(X) else X
+
+    def _times(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
+        """K(X, X_fit_) times coefficients for rows given by the user, in float64."""
+        X = self._new_rows(X, self.X_fit_)
+        if self.kernel_ is None:
+            return X[:, self.X_fit_[:, 0].astype(np.intp)].astype(np.float64) @ coefficients
+        return times(self.kernel_, X, self.X_fit_, coefficients)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_given
+        return tags
+
+
+@dataclass(frozen=True)
+class Given(Kernel):
+    """A kernel matrix that the user computed; rows are positions in it."""
+
+    matrix: np.ndarray
+
+    def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
+        rows, columns = (A[:, 0].astype(np.intp) for A in (X, X if Z is None else Z))
+        return self.matrix[np.ix_(rows, columns)].astype(np.float64)
+
+    def _diag(self, X: np.ndarray) -> np.ndarray:
+        at = X[:, 0].astype(np.intp)
+        return self.matrix[at, at].astype(np.float64)
+
+
+def takes_sparse(kernel: Any) -> bool:
+    """Whether a kernel, or what its name stands for, takes sparse rows."""
+    if isinstance(kernel, str):
+        return kernel in ("linear", "poly", "polynomial", "rbf", "cosine")
+    return isinstance(kernel, Kernel) and kernel.takes_sparse
+
+
+def dense(X: Any) -> np.ndarray:
+    """A sparse matrix as an array, after saying whether it fits."""
+    require_memory(X.shape, "X as a dense array", "use a kernel that takes sparse rows")
+    return X.toarray()
+
+
+def canonical(X: Any) -> Any:
+    """Add up entries that a sparse matrix stores twice; not in place, it is the user's."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def choose_kernel(
     kernel: KernelLike,
-    X: np.ndarray,
+    X: Any,
     *,
     gamma: Any,
     degree: int,
@@ -91,8 +172,12 @@ def choose_kernel(
     return Polynomial(degree=degree, gamma=gamma, coef0=coef0)
 
 
-def _variance(X: np.ndarray, weight: np.ndarray | None) -> float:
+def _variance(X: Any, weight: np.ndarray | None) -> float:
     """The variance of all entries of X, a row counted as often as it weighs."""
+    if sparse.issparse(X):
+        sums = [np.asarray(A.sum(axis=1)).ravel() / X.shape[1] for A in (X, X.multiply(X))]
+        mean, square = (float(np.average(rows, weights=weight)) for rows in sums)
+        return square - mean**2
     mean = np.average(X, axis=0, weights=weight).mean()
     return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
 
@@ -107,10 +192,21 @@ def refuse_overflow(K: np.ndarray) -> np.ndarray:
     return K
 
 
-def times(kernel: Kernel, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """K(X, Z) times coefficients, in blocks of rows so that K is never whole."""
-    X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
-    step = max(1, BLOCK // max(1, len(Z)))
+def times(kernel: Kernel, X: Any, Z: Any, coefficients: np.ndarray) -> np.ndarray:
+    """K(X, Z) times coefficients, in blocks of rows so that K is never whole.
+
+    The bits are the same whether X is Z or equal to it: for the product of an array with itself
+    BLAS has another routine, so X is then a copy.
+    """
+    same = not sparse.issparse(X) and np.may_share_memory(X, Z)
+    X, Z = X.astype(np.float64, copy=same), Z.astype(np.float64, copy=False)
+    n, step = X.shape[0], max(1, BLOCK // max(1, Z.shape[0]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        parts = [kernel._gram(X[i : i + step], Z) @ coefficients for i in range(0, len(X), step)]
+        parts = [kernel._gram(X[i : i + step], Z) @ coefficients for i in range(0, n, step)]
     return np.concatenate(parts)
+
+
+def rounded(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Predictions in the floats of the training rows; what is beyond those is infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(dtype, copy=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -38,7 +38,7 @@ class Solution(NamedTuple):
 
 def solve_bordered(
     kernel: Kernel,
-    X: np.ndarray,
+    X: Any,
     ridge: np.ndarray,
     Y: np.ndarray,
     *,
@@ -47,8 +47,8 @@ def solve_bordered(
     max_iter: int,
 ) -> Solution:
     """Solve for every column of Y at once; `ridge` is the diagonal r."""
-    sides = np.column_stack([np.ones(len(X)), Y])
-    if solver == "cholesky" or (solver == "auto" and len(X) < LARGE):
+    sides = np.column_stack([np.ones(len(Y)), Y])
+    if solver == "cholesky" or (solver == "auto" and len(Y) < LARGE):
         H = gram(kernel, X)
         H.flat[:: len(H) + 1] += ridge
         solution, n_iter = solve_psd(H, sides), 1
@@ -62,10 +62,10 @@ def solve_bordered(
 
 
 def _operator(
-    kernel: Kernel, X: np.ndarray, ridge: np.ndarray
+    kernel: Kernel, X: Any, ridge: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
     """P ↦ H P and the diagonal of H; K is kept if it takes less than half of what is free."""
-    n = len(X)
+    n = X.shape[0]
     diagonal = kernel._diag(X.astype(np.float64, copy=False))
     if 16 * n * n < memory.available():
         K = gram(kernel, X, copies=1)

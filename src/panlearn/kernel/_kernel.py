@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array
 
 from panlearn.core.value import Value
@@ -30,10 +31,12 @@ class Kernel(Value):
     """A function k(x, z) of two rows; abstract.
 
     ``positive`` names the fields that are positive parameters; the field ``<name>_bounds`` beside
-    one says where a fit may move it, or "fixed".
+    one says where a fit may move it, or "fixed". ``sparse_rows`` says whether `_gram` and `_diag`
+    take CSR rows.
     """
 
     positive: ClassVar[tuple[str, ...]] = ()
+    sparse_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in self.positive:
@@ -49,8 +52,8 @@ class Kernel(Value):
             limits = getattr(self, f"{name}_bounds")
             if limits != "fixed":
                 low, high = map(float, limits)
-                if not 0 < low <= high < np.inf:
-                    raise ValueError(f"{name}_bounds must be 0 < low <= high, or 'fixed'")
+                if not (0 <= low <= high and low < np.inf and high > 0):
+                    raise ValueError(f"{name}_bounds must be 0 <= low <= high, or 'fixed'")
                 object.__setattr__(self, f"{name}_bounds", (low, high))
 
     @classmethod
@@ -103,6 +106,11 @@ class Kernel(Value):
         return {name: value for name, value in values.items() if isinstance(value, Kernel)}
 
     @property
+    def takes_sparse(self) -> bool:
+        """Whether the kernel and all its parts take sparse rows."""
+        return self.sparse_rows and all(part.takes_sparse for part in self._parts().values())
+
+    @property
     def theta(self) -> np.ndarray:
         """Logarithms of the free parameters, in the order of `names`."""
         own = [np.log(np.atleast_1d(getattr(self, name))) for name in self._free()]
@@ -121,10 +129,11 @@ class Kernel(Value):
     @property
     def bounds(self) -> np.ndarray:
         """Logarithms of the bounds of the free parameters, of shape (n_parameters, 2)."""
-        own = [
-            np.tile(np.log(getattr(self, f"{name}_bounds")), (np.size(getattr(self, name)), 1))
-            for name in self._free()
-        ]
+        with np.errstate(divide="ignore"):  # a bound at zero is minus infinity
+            own = [
+                np.tile(np.log(getattr(self, f"{name}_bounds")), (np.size(getattr(self, name)), 1))
+                for name in self._free()
+            ]
         return np.concatenate([*own, *(k.bounds for k in self._parts().values()), np.empty((0, 2))])
 
     def with_theta(self, theta: Any) -> Self:
@@ -175,6 +184,19 @@ class Kernel(Value):
         return Columns(self, tuple(int(c) for c in columns))
 
 
+def inner_products(X: Any, Z: Any) -> np.ndarray:
+    """X Zᵀ of dense or of CSR rows, as a dense matrix."""
+    product = X @ Z.T
+    return product.toarray() if sparse.issparse(product) else product
+
+
+def squared_norms(X: Any) -> np.ndarray:
+    """‖x‖² of each row, dense or CSR."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
 def _constant(value: Any) -> Kernel | None:
     """A kernel as it is, a number as a constant kernel, anything else as None."""
     if isinstance(value, Kernel):
@@ -188,15 +210,17 @@ class Constant(Kernel):
     r"""A constant, :math:`k(x, z) = c` with c = `constant_value`."""
 
     positive: ClassVar[tuple[str, ...]] = ("constant_value",)
+    sparse_rows: ClassVar[bool] = True
     constant_value: float = 1.0
     constant_value_bounds: Limits = (1e-5, 1e5)
 
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
         # not filled: a product with it then costs one pass
-        return np.broadcast_to(self.constant_value, (len(X), len(X if Z is None else Z)))
+        shape = (X.shape[0], (X if Z is None else Z).shape[0])
+        return np.broadcast_to(self.constant_value, shape)
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return np.full(len(X), self.constant_value)
+        return np.full(X.shape[0], self.constant_value)
 
     def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
         free = bool(self._free())
@@ -208,6 +232,7 @@ class Constant(Kernel):
 class Sum(Kernel):
     r"""A sum, :math:`k(x, z) = a(x, z) + b(x, z)` of the kernels `left` and `right`."""
 
+    sparse_rows: ClassVar[bool] = True
     left: Kernel
     right: Kernel
 
@@ -226,6 +251,7 @@ class Sum(Kernel):
 class Product(Kernel):
     r"""A product, :math:`k(x, z) = a(x, z) \, b(x, z)` of the kernels `left` and `right`."""
 
+    sparse_rows: ClassVar[bool] = True
     left: Kernel
     right: Kernel
 
@@ -244,6 +270,7 @@ class Product(Kernel):
 class Exponential(Kernel):
     r"""An exponential, :math:`k(x, z) = e^{a(x, z)}` of the kernel `kernel`."""
 
+    sparse_rows: ClassVar[bool] = True
     kernel: Kernel
 
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:

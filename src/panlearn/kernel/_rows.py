@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from panlearn.kernel._base import refuse_overflow
-from panlearn.kernel._kernel import Kernel
-from panlearn.kernel.kernels import _Stationary
+from panlearn.kernel._kernel import Kernel, inner_products, squared_norms
+from panlearn.kernel._stationary import Stationary
 
 PART = 1 << 15
 """Entries that are computed in one go."""
@@ -29,9 +29,9 @@ class Rows(Protocol):
 
 def rows_of(kernel: Kernel, X: np.ndarray, dtype: Any) -> Rows:
     """K(X, X) of a kernel, good to the precision of `dtype`."""
-    if isinstance(kernel, _Stationary):
+    if isinstance(kernel, Stationary):
         A, _ = kernel._rescaled(X, None)
-        squares = np.einsum("ij,ij->i", A, A)
+        squares = squared_norms(A)
         return StationaryRows(kernel, A, squares, kernel._diag(X), dtype)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return KernelRows(kernel, X, refuse_overflow(kernel._diag(X)))
@@ -60,7 +60,7 @@ class StationaryRows:
 
     def __init__(
         self,
-        kernel: _Stationary,
+        kernel: Stationary,
         A: np.ndarray,
         squares: np.ndarray,
         diagonal: np.ndarray,
@@ -75,7 +75,7 @@ class StationaryRows:
         step = max(1, PART // len(rows))
         for i in range(start, stop, step):  # parts that stay in the processor's memory
             here = slice(i, min(i + step, stop))
-            inner = A @ self._A[here].T
+            inner = inner_products(A, self._A[here])
             r2 = np.empty(inner.shape, dtype=self._dtype)
             _distances(inner, squares, self._squares[here], r2)
             with np.errstate(under="ignore"):

@@ -20,9 +20,9 @@ TILE = 256
 Tile = tuple[slice, slice]
 
 
-def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
+def gram(kernel: Kernel, X: Any, *, copies: int = 2) -> np.ndarray:
     """K(X, X) in float64, after saying whether it and its factor fit, finite or refused."""
-    n = len(X)
+    n = X.shape[0]
     require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
     K = np.empty((n, n))
     fill_lower(kernel, X.astype(np.float64, copy=False), K)
@@ -32,7 +32,7 @@ def gram(kernel: Kernel, X: np.ndarray, *, copies: int = 2) -> np.ndarray:
     return K
 
 
-def fill_lower(kernel: Kernel, X: np.ndarray, out: np.ndarray) -> None:
+def fill_lower(kernel: Kernel, X: Any, out: np.ndarray) -> None:
     """Write K(X, X) on and below the diagonal of `out`; above it, what the tiles there hold."""
 
     def fill(tile: Tile) -> None:
@@ -40,7 +40,7 @@ def fill_lower(kernel: Kernel, X: np.ndarray, out: np.ndarray) -> None:
         K = kernel._gram(X[rows], None if rows == columns else X[columns])
         out[tile] = refuse_overflow(K)
 
-    _for_each(fill, len(X))
+    _for_each(fill, X.shape[0])
 
 
 def pull_lower(kernel: Kernel, X: np.ndarray, weight: Callable[[Tile], np.ndarray]) -> np.ndarray:

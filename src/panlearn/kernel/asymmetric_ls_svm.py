@@ -13,7 +13,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
-from panlearn.kernel._base import KernelLike, refuse_overflow, times
+from panlearn.kernel._base import KernelLike, refuse_overflow, rounded
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import KernelClassifier, present, signs
 
@@ -35,12 +35,13 @@ class AsymmetricLSSVC(KernelClassifier):
     C : float, default=1.0
         The weight of the errors; a smaller one regularises more.
     kernel : str, kernel or callable, default='rbf'
-        As for `LSSVC`; most often a function, of two matrices of rows or of two rows, with the
-        source first.
+        As for `LSSVC`, but not "precomputed"; most often a function, of two matrices of rows or of
+        two rows, with the source first.
     degree : int, default=3
         The degree of "poly".
-    gamma : float or 'scale', default='scale'
-        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()).
+    gamma : float, 'scale' or 'auto', default='scale'
+        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()) and
+        "auto" is 1 / n_features.
     coef0 : float, default=0.0
         The constant in "poly".
 
@@ -57,7 +58,7 @@ class AsymmetricLSSVC(KernelClassifier):
     source_intercept_, target_intercept_ : ndarray of shape (n_machines,)
         The biases of the two.
     X_fit_ : ndarray of shape (n_samples, n_features)
-        The rows of the training data whose weight is not zero.
+        A copy of the rows of the training data whose weight is not zero.
     kernel_ : Kernel
         The kernel as it was used.
     n_features_in_ : int
@@ -98,7 +99,7 @@ class AsymmetricLSSVC(KernelClassifier):
     _: KW_ONLY
     kernel: KernelLike = "rbf"
     degree: Positive[int] = 3
-    gamma: Literal["scale"] | Positive[float] = "scale"
+    gamma: Literal["scale", "auto"] | Positive[float] = "scale"
     coef0: float = 0.0
 
     @fitting
@@ -107,7 +108,7 @@ class AsymmetricLSSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)
             The labels.
@@ -121,7 +122,7 @@ class AsymmetricLSSVC(KernelClassifier):
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
         self.classes_, codes = encode_labels(y)
-        self.kernel_ = self._choose_kernel(X, weight)
+        self.kernel_ = self._choose_kernel(X, X, weight)
         n = len(X)
         require_memory((2, 2 * n + 2, 2 * n + 2), "the system with its factor", "use fewer rows")
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -129,7 +130,7 @@ class AsymmetricLSSVC(KernelClassifier):
         Y = signs(codes, len(self.classes_))
         a, b, self.source_intercept_, self.target_intercept_ = _solve(K, 1 / (self.C * weight), Y)
         self.target_coef_, self.source_coef_ = a, b
-        self.X_fit_ = X
+        self._keep(self.kernel_, X)
         return self
 
     def source_decision_function(self, X: Any) -> np.ndarray:
@@ -137,14 +138,15 @@ class AsymmetricLSSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        scores = times(self.kernel_, self._new_rows(X), self.X_fit_, self.source_coef_)
+        self._require_fitted()
+        scores = self._times(X, self.source_coef_)
         return self._shaped(scores + self.source_intercept_)
 
     def target_decision_function(self, X: Any) -> np.ndarray:
@@ -152,14 +154,16 @@ class AsymmetricLSSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        scores = _times_transposed(self.kernel_, self._new_rows(X), self.X_fit_, self.target_coef_)
+        self._require_fitted()
+        X = self._new_rows(X, self.X_fit_)
+        scores = _times_transposed(self.kernel_, X, self.X_fit_, self.target_coef_)
         return self._shaped(scores + self.target_intercept_)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -167,7 +171,7 @@ class AsymmetricLSSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -178,7 +182,7 @@ class AsymmetricLSSVC(KernelClassifier):
         return (self.source_decision_function(X) + self.target_decision_function(X)) / 2
 
     def _shaped(self, scores: np.ndarray) -> np.ndarray:
-        scores = scores.astype(self.X_fit_.dtype, copy=False)
+        scores = rounded(scores, self.X_fit_.dtype)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
 
@@ -211,6 +215,7 @@ def _times_transposed(
     kernel: Kernel, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray, step: int = 512
 ) -> np.ndarray:
     """K(Z, X)ᵀ times coefficients, in blocks of the rows of X."""
-    X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
-    parts = [kernel._gram(Z, X[i : i + step]).T @ coefficients for i in range(0, len(X), step)]
+    X, Z = X.astype(np.float64), Z.astype(np.float64, copy=False)  # no array with itself: `times`
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        parts = [kernel._gram(Z, X[i : i + step]).T @ coefficients for i in range(0, len(X), step)]
     return np.concatenate(parts)

@@ -19,7 +19,7 @@ from panlearn.core.progress import Iterative
 from panlearn.core.sources import ArrayRows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import default_kernel, maximise_evidence
-from panlearn.kernel._base import BLOCK, KernelMethod
+from panlearn.kernel._base import BLOCK, KernelMethod, rounded
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import present, signs
 from panlearn.kernel._laplace import Mode, approximate, average_logistic, gradient
@@ -51,6 +51,8 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         The most iterations of an ascent.
     tol : float, default=2e-9
         It ends when an iteration gains no more than this share of the log marginal likelihood.
+    copy_X_train : bool, default=True
+        Whether to keep a copy of X; if not, X must not change after the fit.
     random_state : int, Generator or RandomState, default=None
         Draws the further starts.
 
@@ -126,6 +128,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
     max_iter_predict: Positive[int] = 100
     max_iter: Positive[int] = 1000
     tol: NonNegative[float] = 2e-9
+    copy_X_train: bool = True
     random_state: RandomState = None
 
     @fitting
@@ -134,8 +137,8 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
         y : array-like of shape (n_samples,)
             The labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -164,7 +167,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
             reached = all(mode.reached for mode in modes)
             return {
                 "kernel_": kernel,
-                "X_train_": X,
+                "X_train_": X.copy() if self.copy_X_train else X,
                 "alpha_": np.column_stack([mode.weights for mode in modes]),
                 "W_sr_": np.column_stack([mode.root for mode in modes]),
                 "L_": np.stack([mode.factor for mode in modes]),
@@ -193,24 +196,31 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
 
         Returns
         -------
         mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, of the one function that is high where ``classes_[1]`` is likely.
         """
-        X = self._new_rows(X).astype(np.float64)
+        parts = self._posterior(X)
+        mean, variance = (rounded(part, self.X_train_.dtype) for part in parts)
+        return (mean[:, 0], variance[:, 0]) if len(self.classes_) == 2 else (mean, variance)
+
+    def _posterior(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of each latent function at rows given by the user, in float64."""
+        self._require_fitted()
+        X = self._new_rows(X, self.X_train_).astype(np.float64)
         train = self.X_train_.astype(np.float64)
         step = max(1, BLOCK // len(train))
         parts = [self._latent(X[i : i + step], train) for i in range(0, len(X), step)]
         mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return (mean[:, 0], variance[:, 0]) if len(self.classes_) == 2 else (mean, variance)
+        return mean, variance
 
     def _latent(self, X: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The mean kᵀa and the variance k(x, x) − ‖L⁻¹ W½ k‖² for each machine."""
-        K = self.kernel_._gram(train, X)
+        K = self.kernel_._gram(X, train).T  # the training rows last: about those it is computed
         variance = np.empty((len(X), len(self.L_)))
         for column, (L, root) in enumerate(zip(self.L_, self.W_sr_.T, strict=True)):
             V = linalg.solve_triangular(L, root[:, None] * K, lower=True, check_finite=False)
@@ -222,27 +232,42 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Columns are in the order of ``classes_``.
         """
-        mean, variance = self.latent_mean_and_variance(X)
-        if mean.ndim == 1:
-            mean, variance = np.column_stack([-mean, mean]), variance[:, None]
+        mean, variance = self._posterior(X)
+        if len(self.classes_) == 2:
+            mean = np.hstack([-mean, mean])
         p = np.maximum(average_logistic(mean, variance), np.finfo(np.float32).tiny)
         return (p / p.sum(axis=1, keepdims=True)).astype(self.X_train_.dtype)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities that `predict_proba` gives; these are above zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of ``classes_``.
+        """
+        return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of each row.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
 
         Returns
         -------

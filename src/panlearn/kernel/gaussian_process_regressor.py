@@ -19,7 +19,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import default_kernel, maximise_evidence
-from panlearn.kernel._base import BLOCK, KernelMethod, times
+from panlearn.kernel._base import BLOCK, KernelMethod, rounded, times
 from panlearn.kernel._evidence import condition, evidence
 from panlearn.kernel._kernel import Kernel
 
@@ -50,6 +50,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
         It ends when an iteration gains no more than this share of the log marginal likelihood.
     normalize_y : bool, default=False
         Whether to centre and scale each target first, and undo it in the predictions.
+    copy_X_train : bool, default=True
+        Whether to keep a copy of X; if not, X must not change after the fit.
     random_state : int, Generator or RandomState, default=None
         Draws the further starts.
 
@@ -117,6 +119,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
     max_iter: Positive[int] = 1000
     tol: NonNegative[float] = 2e-9
     normalize_y: bool = False
+    copy_X_train: bool = True
     random_state: RandomState = None
 
     @fitting
@@ -125,8 +128,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             The targets.
 
@@ -150,7 +153,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
                 "alpha_": weights.reshape(y.shape),
                 "log_marginal_likelihood_value_": value,
                 "jitter_": jitter,
-                "X_train_": X,
+                "X_train_": X.copy() if self.copy_X_train else X,
                 "y_train_": Y,
                 "y_train_mean_": mean,
                 "y_train_std_": scale,
@@ -179,8 +182,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; sparse ones are made dense.
         return_std : bool, default=False
             Whether to give the standard deviation of each prediction too.
         return_cov : bool, default=False
@@ -195,10 +198,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both: the one is in the other")
-        X = self._new_rows(X).astype(np.float64)
+        self._require_fitted()
+        X = self._new_rows(X, self.X_train_).astype(np.float64)
         train, dtype = self.X_train_.astype(np.float64), self.X_train_.dtype
         mean, scale = self.y_train_mean_, self.y_train_std_
-        predicted = (times(self.kernel_, X, train, self.alpha_) * scale + mean).astype(dtype)
+        predicted = rounded(times(self.kernel_, X, train, self.alpha_) * scale + mean, dtype)
         if not (return_std or return_cov):
             return predicted
         if return_cov:
@@ -218,9 +222,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
 
     def _whitened(self, train: np.ndarray, X: np.ndarray) -> np.ndarray:
         """V = L⁻¹ K(train, X), so that VᵀV is what the training data explain of K(X, X)."""
-        return linalg.solve_triangular(
-            self.L_, self.kernel_._gram(train, X), lower=True, check_finite=False
-        )
+        K = self.kernel_._gram(X, train).T  # the training rows last: about those it is computed
+        return linalg.solve_triangular(self.L_, K, lower=True, check_finite=False)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw functions from the posterior and give their values at the rows.

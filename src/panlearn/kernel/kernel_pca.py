@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.linalg import blas
 from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.spatial.distance import cdist
@@ -16,7 +16,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
-from panlearn.kernel._base import BLOCK, KernelLike, KernelMethod, times
+from panlearn.kernel._base import BLOCK, KernelMethod, KernelOrMatrix, rounded, times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import present
 from panlearn.kernel._solve import solve_psd
@@ -44,8 +44,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         How many components to keep; None keeps all whose eigenvalue is not zero to rounding.
     kernel : str, kernel or callable, default='linear'
         "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
-        `panlearn.kernel.kernels` or of scikit-learn; or a function of two matrices of rows, or of
-        two rows.
+        `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
+        two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     gamma : float, default=None
         The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly"; None
         is 1 / n_features.
@@ -79,16 +79,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         The way that was taken.
     dual_coef_ : ndarray of shape (n_samples, n_features)
         The coefficients of the way back, with ``fit_inverse_transform``.
-    X_fit_ : ndarray of shape (n_samples, n_features)
-        The rows of the training data whose weight is not zero.
+    X_fit_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        A copy of the rows of the training data whose weight is not zero; for "precomputed" their
+        positions, (n_samples, 1).
     X_transformed_fit_ : ndarray of shape (n_samples, n_components_)
         Their scores.
     projection_, offset_ : ndarray of shape (n_samples, n_components_) and (n_components_,)
         The scores of a row x are ``kernel_(x, X_fit_) @ projection_ - offset_``.
     sample_weight_ : ndarray of shape (n_samples,)
         Their weights.
-    kernel_ : Kernel
-        The kernel as it was used.
+    kernel_ : Kernel or None
+        The kernel as it was used; None for "precomputed".
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -129,7 +130,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
 
     n_components: Positive[int] | None = None
     _: KW_ONLY
-    kernel: KernelLike = "linear"
+    kernel: KernelOrMatrix = "linear"
     gamma: Positive[float] | None = None
     degree: Positive[int] = 3
     coef0: float = 1.0
@@ -145,8 +146,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" the kernel matrix, (n_samples, n_samples).
         y : object, default=None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -157,13 +158,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         KernelPCA
             The model itself.
         """
-        X, _, weight = self._read(X, None, sample_weight, "none")
-        X, _, weight = present(X, np.zeros(len(X)), weight)
-        self.kernel_ = self._choose_kernel(X)
-        n, k, solver = len(X), self.n_components, self._choose(len(X))
+        matrix, _, weight = self._read(X, None, sample_weight, "none", keep_sparse=True)
+        X, _, weight = present(self._rows(matrix), np.zeros(matrix.shape[0]), weight)
+        if self.fit_inverse_transform and self._is_given:
+            raise ValueError(
+                "fit_inverse_transform learns the way back to rows, and kernel='precomputed' has "
+                "none; give the rows and a kernel"
+            )
+        kernel = self._choose_kernel(X, matrix)
+        n, k, solver = len(weight), self.n_components, self._choose(len(weight))
         copies = 1 if solver == "arpack" else 3
         require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
-        centred = _Centred.of(self.kernel_, X.astype(np.float64, copy=False), weight)
+        centred = _Centred.of(kernel, X.astype(np.float64, copy=False), weight)
         if solver == "arpack":
             start = generator(self.random_state).standard_normal(n)
             values, vectors = centred.largest(k or n, self.tol, start)
@@ -183,15 +189,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         self.eigenvalues_, self.eigenvectors_ = values, vectors
         a = root * vectors / np.sqrt(np.where(values > 0, values, np.inf))
         # a sums to zero but for rounding, which a large common part of the kernel would magnify
-        self.projection_ = a - weight[:, None] * (a.sum(axis=0) / weight.sum())
+        projection = a - weight[:, None] * (a.sum(axis=0) / weight.sum())
+        self.projection_ = np.ascontiguousarray(projection)
         self.offset_ = centred.means @ self.projection_
         scores = vectors * np.sqrt(values) / root
-        self.X_fit_, self.sample_weight_ = X, weight
-        self.X_transformed_fit_ = scores.astype(X.dtype, copy=False)
+        self._keep(kernel, X)
+        self.sample_weight_ = weight
+        # row after row in memory, as a model file has it, so that the bits of a product stay
+        self.X_transformed_fit_ = np.ascontiguousarray(scores, dtype=X.dtype)
         if self.fit_inverse_transform:
-            H = gram(self.kernel_, scores)
+            H = gram(kernel, scores)
             H.flat[:: n + 1] += self.alpha / weight
-            self.dual_coef_ = solve_psd(H, X.astype(np.float64))
+            rows = X.toarray() if sparse.issparse(X) else X
+            self.dual_coef_ = np.ascontiguousarray(solve_psd(H, rows.astype(np.float64)))
         return self
 
     def _choose(self, n: int) -> Solver:
@@ -209,16 +219,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        X = self._new_rows(X)
-        scores = times(self.kernel_, X, self.X_fit_, self.projection_) - self.offset_
-        return scores.astype(self.X_fit_.dtype, copy=False)
+        self._require_fitted()
+        return rounded(self._times(X, self.projection_) - self.offset_, self.X_fit_.dtype)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give rows whose images are near the points that have these scores.
@@ -239,7 +248,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
                 f"X must have the shape (n_samples, {self.n_components_}) of what transform "
                 f"returns; got {scores.shape}"
             )
-        train, dtype = self.X_fit_.astype(np.float64, copy=False), self.X_fit_.dtype
+        dtype = self.X_fit_.dtype
         if hasattr(self, "dual_coef_"):
             return times(self.kernel_, scores, self.X_transformed_fit_, self.dual_coef_).astype(
                 dtype
@@ -249,6 +258,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
                 f"there is no way back from the kernel {self.kernel_} without training: fit with "
                 "fit_inverse_transform=True"
             )
+        train = self.X_fit_.toarray() if sparse.issparse(self.X_fit_) else self.X_fit_
+        train = train.astype(np.float64, copy=False)
         mean, step = self.sample_weight_ / self.sample_weight_.sum(), max(1, BLOCK // len(train))
         rows = []
         for i in range(0, len(scores), step):
@@ -280,8 +291,8 @@ class _Centred(NamedTuple):
     size: float
 
     @classmethod
-    def of(cls, kernel: Kernel, X: np.ndarray, weight: np.ndarray) -> Self:
-        K = np.zeros((len(X), len(X)))
+    def of(cls, kernel: Kernel, X: Any, weight: np.ndarray) -> Self:
+        K = np.zeros((len(weight), len(weight)))
         fill_lower(kernel, X, K)
         means = blas.dsymv(1.0, K.T, weight / weight.sum(), lower=0)
         return cls(K, means, weight, float(np.abs(K.diagonal()).max()))

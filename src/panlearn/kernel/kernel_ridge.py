@@ -10,7 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import NonNegative, Positive
-from panlearn.kernel._base import KernelLike, KernelMethod
+from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded
 from panlearn.kernel._solve import solve_psd
 from panlearn.kernel._tiles import gram
 
@@ -29,8 +29,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
         The strength of the penalty; an array gives each target its own.
     kernel : str, kernel or callable, default='linear'
         "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
-        `panlearn.kernel.kernels` or of scikit-learn; or a function of two matrices of rows, or of
-        two rows.
+        `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
+        two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     gamma : float, default=None
         The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly"; None
         is 1 / n_features.
@@ -43,10 +43,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         The coefficients a.
-    X_fit_ : ndarray of shape (n_samples, n_features)
-        The rows of the training data.
-    kernel_ : Kernel
-        The kernel as it was used.
+    X_fit_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        A copy of the rows of the training data; for "precomputed" their positions, (n_samples, 1).
+    kernel_ : Kernel or None
+        The kernel as it was used; None for "precomputed".
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -77,7 +77,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
 
     alpha: NonNegative[float] | np.ndarray = 1.0
     _: KW_ONLY
-    kernel: KernelLike = "linear"
+    kernel: KernelOrMatrix = "linear"
     gamma: Positive[float] | None = None
     degree: Positive[int] = 3
     coef0: float = 1.0
@@ -88,8 +88,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" the kernel matrix, (n_samples, n_samples).
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             The targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -100,11 +100,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
         KernelRidge
             The model itself.
         """
-        X, y, weight = self._read(X, y, sample_weight, "numbers")
-        Y = y.astype(np.float64).reshape(len(X), -1)
+        matrix, y, weight = self._read(X, y, sample_weight, "numbers", keep_sparse=True)
+        X, Y = self._rows(matrix), y.astype(np.float64).reshape(len(y), -1)
         alpha = _penalties(self.alpha, Y.shape[1])
-        self.kernel_ = self._choose_kernel(X)
-        K = gram(self.kernel_, X)
+        kernel = self._choose_kernel(X, matrix)
+        K = gram(kernel, X)
         if weight is not None:
             root = np.sqrt(weight.astype(np.float64))[:, None]
             K *= root * root.T
@@ -115,7 +115,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
             A.flat[:: len(A) + 1] += strength
             dual[:, alpha == strength] = solve_psd(A, Y[:, alpha == strength])
         self.dual_coef_ = (dual if weight is None else dual * root).reshape(y.shape)
-        self.X_fit_ = X
+        self._keep(kernel, X)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -123,14 +123,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._combine(self._new_rows(X), self.dual_coef_)
+        self._require_fitted()
+        return rounded(self._times(X, self.dual_coef_), self.X_fit_.dtype)
 
 
 def _penalties(alpha: Any, n_targets: int) -> np.ndarray:

@@ -36,12 +36,13 @@ array([[2.1  , 1.213],
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.preprocessing import normalize
 
 from panlearn.kernel._kernel import (
     Columns,
@@ -53,7 +54,10 @@ from panlearn.kernel._kernel import (
     Pull,
     Scaled,
     Sum,
+    inner_products,
+    squared_norms,
 )
+from panlearn.kernel._stationary import Stationary, scales_of
 from panlearn.kernel._validity import is_psd, is_valid
 
 __all__ = [
@@ -84,11 +88,13 @@ DEFAULT: Limits = (1e-5, 1e5)
 class Linear(Kernel):
     r"""The inner product, :math:`k(x, z) = x^\top z`."""
 
+    sparse_rows: ClassVar[bool] = True
+
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
-        return X @ (X if Z is None else Z).T
+        return inner_products(X, X if Z is None else Z)
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->i", X, X)
+        return squared_norms(X)
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ class Polynomial(Kernel):
     r"""A power, :math:`k(x, z) = (\gamma \, x^\top z + c)^p` with p = `degree`, c = `coef0`."""
 
     positive: ClassVar[tuple[str, ...]] = ("gamma", "coef0")
+    sparse_rows: ClassVar[bool] = True
     degree: int = 3
     gamma: float = 1.0
     coef0: float = 1.0
@@ -108,10 +115,11 @@ class Polynomial(Kernel):
         return ("coef0",)
 
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
-        return (self.gamma * (X @ (X if Z is None else Z).T) + self.coef0) ** self.degree
+        inner = inner_products(X, X if Z is None else Z)
+        return (self.gamma * inner + self.coef0) ** self.degree
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return (self.gamma * np.einsum("ij,ij->i", X, X) + self.coef0) ** self.degree
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
     def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
         inner = self.gamma * (X @ (X if Z is None else Z).T)
@@ -122,54 +130,8 @@ class Polynomial(Kernel):
         return K, lambda W: np.array([np.vdot(W, own[name]) for name in free])
 
 
-class _Stationary(Kernel):
-    """A kernel of the scaled distance r² = Σ_k (x_k − z_k)²/ℓ_k²; abstract."""
-
-    length_scale: Any
-
-    def _rescaled(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Rows over length scales, about a common centre so that an offset costs no digits."""
-        scale = _scales(self.length_scale, X.shape[1])
-        centre = X.mean(axis=0)
-        A = (X - centre) / scale
-        return A, (A if Z is None else (Z - centre) / scale)
-
-    def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
-        return self._profile(_squared_distances(*self._rescaled(X, Z), itself=Z is None))
-
-    def _diag(self, X: np.ndarray) -> np.ndarray:
-        return np.ones(len(X))
-
-    def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
-        A, B = self._rescaled(X, Z)
-        r2 = _squared_distances(A, B, itself=Z is None)
-        K = self._profile(r2)
-        free, several = bool(self._free()), isinstance(self.length_scale, tuple)
-
-        def pull(W: np.ndarray) -> np.ndarray:
-            # ∂k/∂log ℓ_k = s(r) (a_k − b_k)², and
-            # Σ_ij M_ij (a_ik − b_jk)² = Σ_i (M1)_i a_ik² + Σ_j (Mᵀ1)_j b_jk² − 2 Σ_i a_ik (Mb)_ik
-            if not free:
-                return np.empty(0)
-            M = W * self._slope(r2, K)
-            if not several:
-                return np.array([np.vdot(M, r2)])
-            own = M.sum(axis=1) @ A**2 + M.sum(axis=0) @ B**2
-            return own - 2 * np.einsum("ik,ik->k", A, M @ B)
-
-        return K, pull
-
-    @abstractmethod
-    def _profile(self, r2: np.ndarray) -> np.ndarray:
-        """The kernel as a function of r²."""
-
-    @abstractmethod
-    def _slope(self, r2: np.ndarray, K: np.ndarray) -> np.ndarray:
-        """Minus twice the derivative of the kernel in r²."""
-
-
 @dataclass(frozen=True)
-class RBF(_Stationary):
+class RBF(Stationary):
     r"""The Gaussian, :math:`k(x, z) = \exp(-\frac12 \sum_k (x_k - z_k)^2 / \ell_k^2)`.
 
     `length_scale` is one number, or one a column. With :math:`\gamma = 1 / (2 \ell^2)` it is
@@ -189,7 +151,7 @@ class RBF(_Stationary):
 
 
 @dataclass(frozen=True)
-class Matern(_Stationary):
+class Matern(Stationary):
     r"""Matérn's, :math:`e^{-r}`, :math:`(1 + s) e^{-s}` or :math:`(1 + s + s^2/3) e^{-s}`.
 
     For nu = 0.5, 1.5 and 2.5, with :math:`s = \sqrt{2 \nu} \, r` and the distance
@@ -231,15 +193,15 @@ class Laplacian(Kernel):
     length_scale_bounds: Limits = DEFAULT
 
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
-        scale = _scales(self.length_scale, X.shape[1])
+        scale = scales_of(self.length_scale, X.shape[1])
         A = X / scale
         return np.exp(-cdist(A, A if Z is None else Z / scale, "cityblock"))
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return np.ones(len(X))
+        return np.ones(X.shape[0])
 
     def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
-        scale = _scales(self.length_scale, X.shape[1])
+        scale = scales_of(self.length_scale, X.shape[1])
         A, C = X / scale, (X if Z is None else Z) / scale
         K = self._gram(X, Z)
         several, free = isinstance(self.length_scale, tuple), bool(self._free())
@@ -278,7 +240,7 @@ class Periodic(Kernel):
         return np.exp(np.minimum(A @ B.T - X.shape[1], 0) / self.length_scale**2)
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return np.ones(len(X))
+        return np.ones(X.shape[0])
 
     def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
         # about a centre: the derivative in the period multiplies by angles
@@ -308,12 +270,14 @@ class Periodic(Kernel):
 class Cosine(Kernel):
     r"""The cosine of the angle, :math:`k(x, z) = x^\top z / (\|x\| \|z\|)`, or 0 at the origin."""
 
+    sparse_rows: ClassVar[bool] = True
+
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
         A = _unit(X)
-        return A @ (A if Z is None else _unit(Z)).T
+        return inner_products(A, A if Z is None else _unit(Z))
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return X.any(axis=1).astype(float)
+        return (squared_norms(_unit(X)) > 0).astype(float)
 
 
 @dataclass(frozen=True)
@@ -355,42 +319,25 @@ class White(Kernel):
     """
 
     positive: ClassVar[tuple[str, ...]] = ("noise_level",)
+    sparse_rows: ClassVar[bool] = True
     noise_level: float = 1.0
     noise_level_bounds: Limits = DEFAULT
 
     def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
-        return self.noise_level * np.eye(len(X)) if Z is None else np.zeros((len(X), len(Z)))
+        n = X.shape[0]
+        return self.noise_level * np.eye(n) if Z is None else np.zeros((n, Z.shape[0]))
 
     def _diag(self, X: np.ndarray) -> np.ndarray:
-        return np.full(len(X), self.noise_level)
+        return np.full(X.shape[0], self.noise_level)
 
     def _pullback(self, X: np.ndarray, Z: np.ndarray | None) -> tuple[np.ndarray, Pull]:
         free, level = bool(self._free()), self.noise_level if Z is None else 0.0
         return self._gram(X, Z), lambda W: np.array([level * np.trace(W)] if free else [])
 
 
-def _scales(length_scale: Any, n_features: int) -> np.ndarray:
-    if isinstance(length_scale, tuple) and len(length_scale) != n_features:
-        raise ValueError(
-            f"length_scale has {len(length_scale)} values and X has {n_features} columns"
-        )
-    return np.asarray(length_scale)
-
-
-def _squared_distances(A: np.ndarray, B: np.ndarray, *, itself: bool) -> np.ndarray:
-    """‖a‖² + ‖b‖² − 2aᵀb, by one matrix product."""
-    squares = np.einsum("ij,ij->i", A, A)
-    D = A @ B.T
-    D *= -2
-    D += squares[:, None]
-    D += squares if itself else np.einsum("ij,ij->i", B, B)
-    np.maximum(D, 0, out=D)
-    if itself:
-        np.fill_diagonal(D, 0)
-    return D
-
-
-def _unit(X: np.ndarray) -> np.ndarray:
+def _unit(X: Any) -> Any:
+    if sparse.issparse(X):
+        return normalize(X)
     X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(float).tiny)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(norms == 0, 1, norms)

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Positive
-from panlearn.kernel._base import KernelLike, KernelMethod
+from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded
 from panlearn.kernel._bordered import Solver, solve_bordered
 from panlearn.kernel._labels import KernelClassifier, present, signs
 
@@ -32,13 +32,13 @@ class LSSVC(KernelClassifier):
         The weight of the errors; a smaller one regularises more.
     kernel : str, kernel or callable, default='rbf'
         "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
-        `panlearn.kernel.kernels` or of scikit-learn; or a function of two matrices of rows, or of
-        two rows.
+        `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
+        two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     degree : int, default=3
         The degree of "poly".
-    gamma : float or 'scale', default='scale'
+    gamma : float, 'scale' or 'auto', default='scale'
         The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly";
-        "scale" is 1 / (n_features * X.var()).
+        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features.
     coef0 : float, default=0.0
         The constant in "poly".
     multi_class : {'ovr', 'ovo'}, default='ovr'
@@ -60,10 +60,11 @@ class LSSVC(KernelClassifier):
         then one a class or a pair.
     intercept_ : ndarray of shape (n_machines,)
         The biases b.
-    X_fit_ : ndarray of shape (n_samples, n_features)
-        The rows of the training data whose weight is not zero.
-    kernel_ : Kernel
-        The kernel as it was used.
+    X_fit_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        A copy of the rows of the training data whose weight is not zero; for "precomputed" their
+        positions, (n_samples, 1).
+    kernel_ : Kernel or None
+        The kernel as it was used; None for "precomputed".
     n_iter_ : int
         Iterations of conjugate gradients, the most of any machine; 1 for a factorisation.
     n_features_in_ : int
@@ -95,9 +96,9 @@ class LSSVC(KernelClassifier):
 
     C: Positive[float] = 1.0
     _: KW_ONLY
-    kernel: KernelLike = "rbf"
+    kernel: KernelOrMatrix = "rbf"
     degree: Positive[int] = 3
-    gamma: Literal["scale"] | Positive[float] = "scale"
+    gamma: Literal["scale", "auto"] | Positive[float] = "scale"
     coef0: float = 0.0
     multi_class: Literal["ovr", "ovo"] = "ovr"
     solver: Solver = "auto"
@@ -110,8 +111,8 @@ class LSSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" the kernel matrix, (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             The labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -122,27 +123,26 @@ class LSSVC(KernelClassifier):
         LSSVC
             The model itself.
         """
-        X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
+        matrix, y, weight = self._read(X, y, sample_weight, "labels", keep_sparse=True)
+        X, y, weight = present(self._rows(matrix), y, weight)
         self.classes_, codes = encode_labels(y)
-        self.kernel_ = self._choose_kernel(X, weight)
+        kernel = self._choose_kernel(X, matrix, weight)
         options: Any = dict(solver=self.solver, tol=self.tol, max_iter=self.max_iter)
         k, ridge = len(self.classes_), 1 / (self.C * weight)
         if k == 2 or self.multi_class == "ovr":
-            solution = solve_bordered(self.kernel_, X, ridge, signs(codes, k), **options)
+            solution = solve_bordered(kernel, X, ridge, signs(codes, k), **options)
             self.dual_coef_, self.intercept_, self.n_iter_ = solution
         else:
             pairs = list(combinations(range(k), 2))
-            self.dual_coef_ = np.zeros((len(X), len(pairs)))
+            self.dual_coef_ = np.zeros((len(y), len(pairs)))
             self.intercept_, self.n_iter_ = np.empty(len(pairs)), 1
             for column, (i, j) in enumerate(pairs):
                 rows = (codes == i) | (codes == j)
                 target = signs(codes[rows] == j, 2)
-                dual, bias, n_iter = solve_bordered(
-                    self.kernel_, X[rows], ridge[rows], target, **options
-                )
+                dual, bias, n_iter = solve_bordered(kernel, X[rows], ridge[rows], target, **options)
                 self.dual_coef_[rows, column], self.intercept_[column] = dual[:, 0], bias[0]
                 self.n_iter_ = max(self.n_iter_, n_iter)
-        self.X_fit_ = X
+        self._keep(kernel, X)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -150,16 +150,16 @@ class LSSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             One against one, the votes of the pairs, with their sum of scores to break ties.
         """
-        X = self._new_rows(X)
-        scores = self._combine(X, self.dual_coef_) + self.intercept_.astype(self.X_fit_.dtype)
+        self._require_fitted()
+        scores = rounded(self._times(X, self.dual_coef_) + self.intercept_, self.X_fit_.dtype)
         if len(self.classes_) == 2:
             return scores[:, 0]
         if self.multi_class == "ovr":
@@ -184,8 +184,9 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
         As for `LSSVC`.
     degree : int, default=3
         The degree of "poly".
-    gamma : float or 'scale', default='scale'
-        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()).
+    gamma : float, 'scale' or 'auto', default='scale'
+        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()) and
+        "auto" is 1 / n_features.
     coef0 : float, default=0.0
         The constant in "poly".
     solver : {'auto', 'cholesky', 'cg'}, default='auto'
@@ -201,10 +202,11 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
         The multipliers :math:`a_i = C s_i e_i`.
     intercept_ : float or ndarray of shape (n_targets,)
         The bias b.
-    X_fit_ : ndarray of shape (n_samples, n_features)
-        The rows of the training data whose weight is not zero.
-    kernel_ : Kernel
-        The kernel as it was used.
+    X_fit_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        A copy of the rows of the training data whose weight is not zero; for "precomputed" their
+        positions, (n_samples, 1).
+    kernel_ : Kernel or None
+        The kernel as it was used; None for "precomputed".
     n_iter_ : int
         Iterations of conjugate gradients; 1 for a factorisation.
     n_features_in_ : int
@@ -234,9 +236,9 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
 
     C: Positive[float] = 1.0
     _: KW_ONLY
-    kernel: KernelLike = "rbf"
+    kernel: KernelOrMatrix = "rbf"
     degree: Positive[int] = 3
-    gamma: Literal["scale"] | Positive[float] = "scale"
+    gamma: Literal["scale", "auto"] | Positive[float] = "scale"
     coef0: float = 0.0
     solver: Solver = "auto"
     tol: Positive[float] = 1e-8
@@ -248,8 +250,8 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" the kernel matrix, (n_samples, n_samples).
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             The targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -260,13 +262,14 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
         LSSVR
             The model itself.
         """
-        X, y, weight = present(*self._read(X, y, sample_weight, "numbers"))
-        self.kernel_ = self._choose_kernel(X, weight)
-        Y = y.astype(np.float64).reshape(len(X), -1)
+        matrix, y, weight = self._read(X, y, sample_weight, "numbers", keep_sparse=True)
+        X, y, weight = present(self._rows(matrix), y, weight)
+        kernel = self._choose_kernel(X, matrix, weight)
+        Y = y.astype(np.float64).reshape(len(y), -1)
         scale = np.abs(Y).max(axis=0)  # so that neither tiny nor huge targets leave the floats
         scale[scale == 0] = 1
         dual, bias, self.n_iter_ = solve_bordered(
-            self.kernel_,
+            kernel,
             X,
             1 / (self.C * weight),
             Y / scale,
@@ -276,7 +279,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
         )
         self.dual_coef_ = (dual * scale).reshape(y.shape)
         self.intercept_ = bias * scale if y.ndim > 1 else float(bias[0] * scale[0])
-        self.X_fit_ = X
+        self._keep(kernel, X)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -284,12 +287,12 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        scores = self._combine(self._new_rows(X), self.dual_coef_)
-        return scores + np.asarray(self.intercept_, dtype=scores.dtype)
+        self._require_fitted()
+        return rounded(self._times(X, self.dual_coef_) + self.intercept_, self.X_fit_.dtype)

@@ -20,7 +20,7 @@ from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
-from panlearn.kernel._base import KernelLike, KernelMethod, choose_kernel, times
+from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded, times
 from panlearn.kernel._machine import Machine, folds, precision
 from panlearn.kernel._platt import couple
 from panlearn.kernel._rows import GivenRows, rows_of
@@ -68,6 +68,9 @@ class SVC(ClassifierMixin, KernelMethod):
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         With three classes or more, whether `decision_function` gives one score a class, or those
         of the pairs.
+    break_ties : bool, default=True
+        Whether, of three classes or more with equal votes, `predict` takes the one that the scores
+        favour, as `decision_function` does; if not, the first. scikit-learn's default is False.
     random_state : int, Generator or RandomState, default=None
         Shuffles the rows into the five parts that `probability` needs.
 
@@ -77,8 +80,8 @@ class SVC(ClassifierMixin, KernelMethod):
         The labels, sorted; with two, ``classes_[1]`` is on the positive side.
     support_ : ndarray of shape (n_support_vectors,)
         Positions of the support vectors in X, class by class.
-    support_vectors_ : ndarray of shape (n_support_vectors, n_features)
-        The support vectors; without columns for "precomputed".
+    support_vectors_ : {ndarray, csr matrix} of shape (n_support_vectors, n_features)
+        The support vectors, sparse if X was; without columns for "precomputed".
     n_support_ : ndarray of shape (n_classes,)
         How many of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support_vectors)
@@ -111,8 +114,8 @@ class SVC(ClassifierMixin, KernelMethod):
     their rounding stays below half of `tol`, which depends on C, in float64 otherwise.
 
     More than two classes are learned one against one, on threads, with the same bits for any number
-    of them. `predict` takes the class with most votes, ties settled by the scores, which is what
-    scikit-learn does with ``break_ties=True``.
+    of them. `predict` takes the class with most votes. Sparse rows stay sparse under the kernels
+    "linear", "poly", "rbf" and "cosine".
 
     A hard margin is looked for as long as a margin can exist that is not vanishingly thin beside
     the rows: each step before one is found raises the dual objective D, and no margin is above
@@ -144,7 +147,7 @@ class SVC(ClassifierMixin, KernelMethod):
 
     C: PositiveOrInf[float] = 1.0
     _: KW_ONLY
-    kernel: KernelLike | Literal["precomputed"] = "rbf"
+    kernel: KernelOrMatrix = "rbf"
     degree: Positive[int] = 3
     gamma: Literal["scale", "auto"] | Positive[float] = "scale"
     coef0: float = 0.0
@@ -155,6 +158,7 @@ class SVC(ClassifierMixin, KernelMethod):
     class_weight: Mapping | Literal["balanced"] | None = None
     max_iter: Literal[-1] | Positive[int] = -1
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = True
     random_state: RandomState = None
 
     @fitting
@@ -163,7 +167,7 @@ class SVC(ClassifierMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows; for "precomputed" the kernel matrix, (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             The labels.
@@ -175,8 +179,8 @@ class SVC(ClassifierMixin, KernelMethod):
         SVC
             The model itself.
         """
-        X, y, weight = self._read(X, y, sample_weight, "labels")
-        weight = np.ones(len(X)) if weight is None else weight.astype(np.float64)
+        X, y, weight = self._read(X, y, sample_weight, "labels", keep_sparse=True)
+        weight = np.ones(len(y)) if weight is None else weight.astype(np.float64)
         index = np.flatnonzero(weight)  # a zero weight is an absent row
         weight = weight[index]
         self.classes_, codes = encode_labels(y[index])
@@ -198,7 +202,7 @@ class SVC(ClassifierMixin, KernelMethod):
         ]
         options: dict[str, Any] = dict(
             tol=self.tol,
-            max_iter=max(10_000_000, 100 * len(X)) if self.max_iter == -1 else self.max_iter,
+            max_iter=max(10_000_000, 100 * len(y)) if self.max_iter == -1 else self.max_iter,
             cache_bytes=self.cache_size * 1e6,
             dtype=dtype,
             shrinking=self.shrinking,
@@ -227,29 +231,22 @@ class SVC(ClassifierMixin, KernelMethod):
         coefficients = np.zeros((len(index), len(pairs)))
         for column, (machine, s) in enumerate(zip(machines, solutions, strict=True)):
             coefficients[machine.members, column] = s.beta
-        self._keep(X, index, codes, coefficients, pairs)
+        self._keep_support(X, index, codes, coefficients, pairs)
         if not self.converged_:
             self._warn(solutions)
         return self
 
-    def _matrix(self, X: np.ndarray, index: np.ndarray, weight: np.ndarray) -> Any:
+    def _matrix(self, X: Any, index: np.ndarray, weight: np.ndarray) -> Any:
         """The kernel, and a function from a dtype to its matrix of the rows at `index`."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"kernel='precomputed' needs a square X, the kernel matrix; got shape {X.shape}"
-                )
+        if self._is_given:
             return None, lambda dtype: GivenRows(X, index)
         Z = X[index].astype(np.float64)
-        gamma = None if self.gamma == "auto" else self.gamma
-        kernel = choose_kernel(
-            self.kernel, Z, gamma=gamma, degree=self.degree, coef0=self.coef0, weight=weight
-        )
+        kernel = self._choose_kernel(Z, X, weight)
         return kernel, lambda dtype: rows_of(kernel, Z, dtype)
 
-    def _keep(
+    def _keep_support(
         self,
-        X: np.ndarray,
+        X: Any,
         index: np.ndarray,
         codes: np.ndarray,
         coefficients: np.ndarray,
@@ -265,8 +262,7 @@ class SVC(ClassifierMixin, KernelMethod):
         for column, (i, j) in enumerate(pairs):
             self.dual_coef_[j - 1, of == i] = coefficients[support[of == i], column]
             self.dual_coef_[i, of == j] = coefficients[support[of == j], column]
-        given = self.kernel_ is None
-        self.support_vectors_ = X[self.support_, : 0 if given else None]
+        self.support_vectors_ = X[self.support_, :0] if self._is_given else X[self.support_]
 
     def _warn(self, solutions: list[Solution]) -> None:
         worst = max(solutions, key=lambda s: s.violation)
@@ -289,12 +285,13 @@ class SVC(ClassifierMixin, KernelMethod):
 
     def _scores(self, X: Any) -> np.ndarray:
         """One score a pair, in the floats of the training rows."""
-        X = self._new_rows(X)
+        self._require_fitted()
+        X = self._new_rows(X, self.support_vectors_)
         if self.kernel_ is None:
             scores = X[:, self.support_] @ self._pairs()
         else:
             scores = times(self.kernel_, X, self.support_vectors_, self._pairs())
-        return (scores + self.intercept_).astype(self.support_vectors_.dtype, copy=False)
+        return rounded(scores + self.intercept_, self.support_vectors_.dtype)
 
     def _votes(self, scores: np.ndarray) -> np.ndarray:
         votes = _ovr_decision_function(scores < 0, -scores, len(self.classes_))
@@ -305,8 +302,8 @@ class SVC(ClassifierMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
@@ -325,8 +322,8 @@ class SVC(ClassifierMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
@@ -335,7 +332,8 @@ class SVC(ClassifierMixin, KernelMethod):
         scores = self._scores(X)
         if len(self.classes_) == 2:
             return self.classes_[(scores[:, 0] > 0).astype(int)]
-        return self.classes_[self._votes(scores).argmax(axis=1)]
+        votes = self._votes(scores if self.break_ties else np.where(scores > 0, 1.0, -1.0))
+        return self.classes_[votes.argmax(axis=1)]
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -343,8 +341,8 @@ class SVC(ClassifierMixin, KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
 
         Returns
         -------
@@ -361,14 +359,27 @@ class SVC(ClassifierMixin, KernelMethod):
             pairwise[:, i, j], pairwise[:, j, i] = first[:, column], 1 - first[:, column]
         return couple(pairwise).astype(scores.dtype, copy=False)
 
+    @available_if(lambda self: self.probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities that `predict_proba` gives.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; for "precomputed" their kernel matrix with the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Minus infinity for a probability of zero.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     @property
     def coef_(self) -> np.ndarray:
         """The weights w of each pair, of shape (n_pairs, n_features), for the linear kernel."""
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is there with a linear kernel only, after fit")
-        return (self._pairs().T @ self.support_vectors_).astype(self.support_vectors_.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return tags
+        weights = np.asarray(self._pairs().T @ self.support_vectors_)
+        return weights.astype(self.support_vectors_.dtype)

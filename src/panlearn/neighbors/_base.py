@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import Bounds, Jobs, Positive
-from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.validation import FLOATS
+from panlearn.core.sources import ArrayRows
+from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
 from panlearn.neighbors._search import Found, NeighborIndex
-
-ORDERS = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": np.inf}
 
 
 @dataclass(eq=False, repr=False)
@@ -29,7 +30,8 @@ class NeighborsModel(Estimator):
     algorithm: Literal["auto", "brute", "kd_tree"] = "auto"
     leaf_size: Positive[int] = 30
     p: Annotated[float, Bounds(1, closed_low=True, closed_high=True)] = 2
-    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev"] = "minkowski"
+    metric: Metric | Callable = "minkowski"
+    metric_params: Mapping | None = None
     n_jobs: Jobs = None
 
     def kneighbors(
@@ -101,15 +103,19 @@ class NeighborsModel(Estimator):
         if "X_" in state:
             self._build()
 
-    def _keep(self, rows: Rows) -> ArrayRows:
+    def _keep(self, X: Any, y: Any, targets: Targets) -> ArrayRows:
         """Check that the rows are in memory and enough, and make them ready for queries."""
-        name = type(self).__name__
+        name, missing = type(self).__name__, self._allow_nan
+        rows = read_rows(self, X, y, targets=targets, allow_nan=missing)
         if not isinstance(rows, ArrayRows):
             raise ValueError(
                 f"{name} keeps every row, so it takes no stream; give one array, for a Dask "
                 "collection X.compute()"
             )
-        rows.reject_non_finite()
+        if missing:
+            assert_all_finite(rows.X, allow_nan=True, input_name="X")
+        else:
+            rows.reject_non_finite()
         if callable(self.weights):
             self._check_weights(self.weights)
         if self.n_neighbors > rows.X.shape[0]:
@@ -117,22 +123,53 @@ class NeighborsModel(Estimator):
                 f"{name} was asked for n_neighbors={self.n_neighbors} but "
                 f"n_samples={rows.X.shape[0]}; lower n_neighbors or give more rows"
             )
-        if sparse.issparse(rows.X) and self.algorithm == "kd_tree":
-            raise ValueError("a k-d tree takes no sparse X; use algorithm='brute' or 'auto'")
-        self.X_, self.n_samples_fit_ = _canonical(rows.X), rows.X.shape[0]
+        if self.algorithm == "kd_tree" and (sparse.issparse(rows.X) or self._order is None):
+            raise ValueError(
+                "a k-d tree takes no sparse X and no metric but Minkowski's; use algorithm='brute' "
+                "or 'auto'"
+            )
+        if self._order is None:
+            check_metric(rows.X, self.metric, self._metric_options)
+        self.X_, self.n_samples_fit_ = _canonical(rows.X).copy(), rows.X.shape[0]
         self._build()
         return rows
 
+    @property
+    def _order(self) -> float | None:
+        """The order of Minkowski's distance, if the metric is one without further parameters."""
+        if callable(self.metric) or (self.metric_params and set(self.metric_params) != {"p"}):
+            return None
+        if self.metric == "minkowski":
+            return (self.metric_params or {}).get("p", self.p)
+        return ORDERS.get(self.metric)
+
+    @property
+    def _metric_options(self) -> dict[str, Any]:
+        order = {"p": self.p} if self.metric == "minkowski" else {}
+        return {**order, **(self.metric_params or {})}
+
+    @property
+    def _allow_nan(self) -> bool:
+        return self.metric == "nan_euclidean"
+
     def _build(self) -> None:
-        order = ORDERS.get(self.metric, self.p)
-        self._index = NeighborIndex(
-            self.X_, order, self.algorithm, min(self.leaf_size, self.n_samples_fit_)
-        )
+        if self._order is None:
+            self._index: Any = PairwiseIndex(self.X_, self.metric, self._metric_options)
+            return
+        leaf_size = min(self.leaf_size, self.n_samples_fit_)
+        self._index = NeighborIndex(self.X_, self._order, self.algorithm, leaf_size)
 
     def _nearest(self, X: Any, k: int) -> Found:
         """The k nearest of rows given by the user."""
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            ensure_all_finite="allow-nan" if self._allow_nan else True,
+        )
         if sparse.issparse(self.X_):
             X = _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
         elif sparse.issparse(X):
@@ -155,10 +192,11 @@ class NeighborsModel(Estimator):
             return np.ones_like(distance)
         if self.weights == "distance":
             # as a part of the nearest: the inverse of a small distance may overflow
-            nearest = distance[:, :1]
-            ratio = nearest / np.where(distance > 0, distance, 1)
+            nearest, far = distance[:, :1], np.isinf(distance)
+            ratio = nearest / np.where((distance > 0) & ~far, distance, 1)
+            ratio = np.where(far, np.isinf(nearest), ratio)
             return np.where(nearest == 0, distance == 0, ratio).astype(distance.dtype)
-        return np.asarray(self.weights(distance))
+        return _checked_voices(np.asarray(self.weights(distance), dtype=distance.dtype))
 
     def _check_weights(self, weights: Callable) -> None:
         """Try a user's function before it is needed."""
@@ -175,8 +213,33 @@ class NeighborsModel(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = self._order is not None or self.metric == "cosine"
+        tags.input_tags.pairwise = tags.input_tags.positive_only = pairwise
+        tags.input_tags.allow_nan = self._allow_nan
         return tags
+
+
+def _checked_voices(voices: np.ndarray) -> np.ndarray:
+    """Weights by a user's function; infinite ones count alone, and if all are zero, all alike."""
+    if not (voices >= 0).all():
+        row = int(np.flatnonzero(~(voices >= 0).all(axis=1))[0])
+        raise ValueError(
+            f"weights gave the neighbours of row {row} the weights {voices[row]}; they must not be "
+            "negative or NaN"
+        )
+    infinite = np.isinf(voices)
+    voices = np.where(infinite.any(axis=1, keepdims=True), infinite, voices)
+    silent = ~voices.any(axis=1)
+    if silent.any():
+        warnings.warn(
+            f"weights gave all neighbours of row {np.flatnonzero(silent)[0]} the weight zero (and "
+            f"those of {silent.sum()} rows in all): there they count alike",
+            UserWarning,
+            stacklevel=4,
+        )
+        voices[silent] = 1
+    return voices
 
 
 def _canonical(X: Any) -> Any:

@@ -20,6 +20,8 @@ from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import LabelCounts
 from panlearn.core.validation import FLOATS, read_rows
 
+MOST_BINS = 1 << 24
+
 
 @dataclass(eq=False, repr=False)
 class HistogramDensity(Density, DensityMixin, Estimator):
@@ -73,7 +75,7 @@ class HistogramDensity(Density, DensityMixin, Estimator):
     array([0.5 , 0.25, 0.  ])
     """
 
-    bins: Annotated[int, Bounds(0, 1 << 24)] | Literal["scott", "fd", "sturges"] | np.ndarray = (
+    bins: Annotated[int, Bounds(0, MOST_BINS)] | Literal["scott", "fd", "sturges"] | np.ndarray = (
         "scott"
     )
 
@@ -213,6 +215,11 @@ def _rule(
             ends = np.quantile(unit, [0.25, 0.75], weights=weight, method="inverted_cdf")
             width = 2 * (ends[1] - ends[0]) * n ** (-1 / (d + 2))
         count = (unit.max() - unit.min()) / width if width > 0 else 1
+    if count > MOST_BINS:
+        raise ValueError(
+            f"bins={rule!r} asks for {count:.3g} bins for rows that weigh {n:.3g}; divide "
+            "sample_weight by its largest value, or give bins a number"
+        )
     return np.clip(np.ceil(count), 1, max(1, np.ceil(n)))
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
-from panlearn.core.validation import read_rows
 from panlearn.neighbors._base import NeighborsModel
 
 
@@ -26,15 +25,23 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         The number k of neighbours.
     weights : {"uniform", "distance"} or callable, default="uniform"
         Whether neighbours count alike or by the inverse of their distance, in which case those at
-        distance zero, if any, count alone. A callable turns an array of distances into weights.
+        distance zero, if any, count alone. A callable turns an array of distances into weights;
+        infinite ones count alone, and where all are zero the neighbours count alike, with a
+        warning.
     algorithm : {"auto", "brute", "kd_tree"}, default="auto"
         How to search: "auto" takes the k-d tree up to ten features.
     leaf_size : int, default=30
         Rows in a leaf of the tree.
     p : float, default=2
         The order of Minkowski's distance, from 1 to infinity.
-    metric : {"minkowski", "euclidean", "manhattan", "chebyshev"}, default="minkowski"
-        The distance; the last three are those of order 2, 1 and infinity.
+    metric : str or callable, default="minkowski"
+        The distance. "euclidean" (or "l2"), "manhattan" ("l1", "cityblock") and "chebyshev" are
+        Minkowski's of order 2, 1 and infinity. Others are scikit-learn's by name, such as
+        "cosine", "correlation", "hamming", "jaccard", "mahalanobis" and "nan_euclidean", for which
+        NaN is a missing entry; a function of two rows; or "precomputed": X then holds the
+        distances of the rows to the training rows. These compare all pairs.
+    metric_params : dict, default=None
+        Further parameters of the metric.
     n_jobs : int, default=None
         Threads of a query; None or -1 uses the cores of this process. It changes no result.
 
@@ -95,7 +102,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         KNeighborsClassifier
             The model itself.
         """
-        rows = self._keep(read_rows(self, X, y, targets="labels"))
+        rows = self._keep(X, y, "labels")
         self.classes_, self.y_ = np.unique(np.asarray(rows.y), return_inverse=True)
         if len(self.classes_) == 1:
             raise ValueError(
@@ -116,8 +123,23 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         ndarray of shape (n_queries, n_classes)
         """
         votes = self._votes(X)
-        votes[votes.sum(axis=1) == 0] = 1  # weights that are all zero prefer no class
         return votes / votes.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the share of the vote that each class has.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+            Minus infinity for a class that no neighbour has.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of each row.
@@ -157,15 +179,23 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsModel):
         The number k of neighbours.
     weights : {"uniform", "distance"} or callable, default="uniform"
         Whether neighbours count alike or by the inverse of their distance, in which case those at
-        distance zero, if any, count alone. A callable turns an array of distances into weights.
+        distance zero, if any, count alone. A callable turns an array of distances into weights;
+        infinite ones count alone, and where all are zero the neighbours count alike, with a
+        warning.
     algorithm : {"auto", "brute", "kd_tree"}, default="auto"
         How to search: "auto" takes the k-d tree up to ten features.
     leaf_size : int, default=30
         Rows in a leaf of the tree.
     p : float, default=2
         The order of Minkowski's distance, from 1 to infinity.
-    metric : {"minkowski", "euclidean", "manhattan", "chebyshev"}, default="minkowski"
-        The distance; the last three are those of order 2, 1 and infinity.
+    metric : str or callable, default="minkowski"
+        The distance. "euclidean" (or "l2"), "manhattan" ("l1", "cityblock") and "chebyshev" are
+        Minkowski's of order 2, 1 and infinity. Others are scikit-learn's by name, such as
+        "cosine", "correlation", "hamming", "jaccard", "mahalanobis" and "nan_euclidean", for which
+        NaN is a missing entry; a function of two rows; or "precomputed": X then holds the
+        distances of the rows to the training rows. These compare all pairs.
+    metric_params : dict, default=None
+        Further parameters of the metric.
     n_jobs : int, default=None
         Threads of a query; None or -1 uses the cores of this process. It changes no result.
 
@@ -215,7 +245,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsModel):
         KNeighborsRegressor
             The model itself.
         """
-        self.y_: Any = self._keep(read_rows(self, X, y, targets="numbers")).y
+        self.y_: Any = np.array(self._keep(X, y, "numbers").y)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -179,7 +179,7 @@ class KernelDensity(Density, DensityMixin, Estimator):
         total, d = weight.sum(), rows.n_features
         if total == 0:
             raise ValueError("sample_weight is zero for every row, so there is nothing to learn")
-        self.X_ = rows.X if (weight > 0).all() else rows.X[weight > 0]
+        self.X_ = rows.X[weight > 0]  # a copy: the caller's array stays the caller's
         self.log_weight_ = np.log(weight[weight > 0] / total)
         rule = {"scott": total, "silverman": total * (d + 2) / 4}
         if isinstance(self.bandwidth, str):
