@@ -7,7 +7,7 @@ import pytest
 
 import panlearn
 from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
-from panlearn.tree._grow import divide
+from panlearn.tree._rows import divide
 from panlearn.tree._structure import Tree
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 
 def export_text(
@@ -54,6 +55,7 @@ def export_text(
     |--- dose > 0.50
     |   |--- class: yes
     """
+    check_is_fitted(model)
     tree, names = model.tree_, names_of_features(model, feature_names)
     lines, stack = [], [(0, 0, "")]
     while stack:
