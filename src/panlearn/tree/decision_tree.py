@@ -100,7 +100,12 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     below the 1e-7 that scikit-learn takes for equal, and float64 is not rounded to float32.
 
     A missing value (NaN) goes to the side that decreases the impurity more; if none was missing at
-    the node in training, to the side with more rows. A row of weight zero is an absent row.
+    the node in training, to the side with more rows. A row of weight zero is an absent row, and ten
+    times the weights is the same tree.
+
+    With several columns of y the impurity is the mean over them, and a leaf predicts them all. X
+    may be sparse: the tree is that of the dense rows, and while it grows it keeps eight bytes an
+    entry, zeros included; if these do not fit there is an error before they are made.
 
     References
     ----------
