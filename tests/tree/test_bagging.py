@@ -85,6 +85,7 @@ def test_as_accurate_as_scikit_learn():
     ],
     ids=["tree", "neighbours", "votes", "pipeline"],
 )
+@pytest.mark.filterwarnings("ignore:.*out-of-bag")  # a few rows are in all six bags
 def test_any_classifier_and_the_same_bits_for_any_number_of_threads(rng, base):
     X, y = problem(rng, 120)
     one, two = (
@@ -97,6 +98,7 @@ def test_any_classifier_and_the_same_bits_for_any_number_of_threads(rng, base):
     np.testing.assert_allclose(one.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*out-of-bag")
 def test_the_score_out_of_bag_leaves_out_the_members_that_saw_the_row(rng):
     X, y = problem(rng, 100, 2)
     model = BaggingClassifier(n_estimators=7, oob_score=True, random_state=0).fit(X, y)

@@ -129,8 +129,8 @@ def test_forests_of_several_outputs_are_as_good_as_those_of_scikit_learn(rng):
     theirs.fit(X[:400], numbers[:400])
     assert ours.predict(X).shape == (600, 2)
     assert ours.oob_prediction_.shape == (400, 2)
-    assert abs(ours.oob_score_ - theirs.oob_score_) < 0.03
-    assert abs(ours.score(X[400:], numbers[400:]) - theirs.score(X[400:], numbers[400:])) < 0.03
+    assert ours.oob_score_ > theirs.oob_score_ - 0.03  # the spread over seeds is about 0.015
+    assert ours.score(X[400:], numbers[400:]) > theirs.score(X[400:], numbers[400:]) - 0.03
 
 
 def test_without_chance_the_forest_is_the_exact_tree_by_every_criterion(rng):
