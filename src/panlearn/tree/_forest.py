@@ -27,10 +27,16 @@ Bag = Callable[[np.random.Generator], np.ndarray]
 
 
 @dataclass(eq=False, repr=False)
-class Forest(GrowthParameters, RowsPredictor):
-    """Trees that are averaged; abstract."""
+class Grove:
+    """So many trees; abstract, and apart, for this is the first parameter of a forest."""
 
     n_estimators: MemberCount = 100
+
+
+@dataclass(eq=False, repr=False)
+class Forest(GrowthParameters, Grove, RowsPredictor):
+    """Trees that are averaged; abstract."""
+
     _: KW_ONLY
     bootstrap: bool = True
     max_samples: Positive[int] | Part | None = None
@@ -167,8 +173,6 @@ class Forest(GrowthParameters, RowsPredictor):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
         return tags
 
 

@@ -28,7 +28,8 @@ class Nodes(NamedTuple):
     """The nodes of a tree, and what is needed of them while it grows.
 
     low, high : the last row, or bin, that goes left, and the first that goes right, -1 if only
-    missing values do. start, middle, stop : where their rows lie.
+    missing values do. start, middle, stop : where their rows lie. bounds : (capacity, 2), between
+    what they predict. between : the middle of what their children do.
     """
 
     left: np.ndarray
@@ -47,6 +48,7 @@ class Nodes(NamedTuple):
     depth: np.ndarray
     decrease: np.ndarray
     bounds: np.ndarray
+    between: np.ndarray
 
 
 class Growth(NamedTuple):
@@ -72,23 +74,9 @@ class Growth(NamedTuple):
     state: np.ndarray
 
 
-@njit(cache=True, nogil=True)
-def start_growth(
-    columns: Columns,
-    rows: np.ndarray,
-    targets: Targets,
-    n_components: int,
-    criterion: int,
-    limits: Limits,
-    seed: int,
-) -> Growth:
-    """Set aside the memory of a tree, and its root."""
-    n, d, k = len(rows), columns.bins.shape[1], n_components
-    capacity = 2 * n - 1
-    if limits.max_depth < 40:
-        capacity = min(capacity, 2 ** (limits.max_depth + 1) - 1)
-    if limits.max_leaf_nodes > 0:
-        capacity = min(capacity, 2 * limits.max_leaf_nodes - 1)
+@njit(cache=True, nogil=True, error_model="numpy")
+def make_nodes(capacity: int, n: int, n_components: int) -> Nodes:
+    """Room for so many nodes; the first is the root of n rows."""
     nodes = Nodes(
         np.full(capacity, -1, np.int32),
         np.full(capacity, -1, np.int32),
@@ -99,24 +87,24 @@ def start_growth(
         np.empty(capacity),
         np.empty(capacity, np.int32),
         np.empty(capacity),
-        np.empty((capacity, k)),
+        np.empty((capacity, n_components)),
         np.zeros(capacity, np.int32),
         np.zeros(capacity, np.int32),
         np.full(capacity, n, np.int32),
         np.zeros(capacity, np.int32),
         np.zeros(capacity),
         np.empty((capacity, 2)),
+        np.zeros(capacity),
     )
     nodes.bounds[0] = -np.inf, np.inf
-    code, value = np.empty((len(targets.code), n), np.int32), np.empty((len(targets.value), n))
-    for o in range(len(code)):
-        code[o] = targets.code[o][rows]
-    for o in range(len(value)):
-        value[o] = targets.value[o][rows]
-    local = Targets(code, value, targets.weight[rows], targets.order)
-    n_medians = len(targets.order)
-    m = n if n_medians else 0
-    work = Work(
+    return nodes
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def make_work(n: int, n_components: int, n_medians: int, n_rows: int) -> Work:
+    """Memory for the search in n of so many rows."""
+    m, k = n if n_medians else 0, n_components
+    return Work(
         np.empty(k),
         np.empty(k),
         np.zeros((MISSING + 1, k + 1)),
@@ -124,24 +112,20 @@ def start_growth(
         np.empty((5, MISSING)),
         np.empty(n, np.int32),
         np.empty(n, np.int32),
-        np.empty((n_medians, len(targets.weight)), np.int32),
+        np.empty((n_medians, n_rows), np.int32),
         np.empty(m, np.int32),
         np.empty((2, m + 1)),
         np.empty((2, m + 1)),
     )
-    return Growth(
-        columns,
-        rows,
-        targets,
-        local,
-        criterion,
-        limits,
-        nodes,
-        work,
-        np.empty(k),
-        np.empty(len(targets.weight), np.bool_),
-        np.empty(n, np.int32),
-        np.empty(n),
-        np.arange(d),
-        np.array([np.uint64(seed)]),
-    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def in_order(targets: Targets, rows: np.ndarray) -> Targets:
+    """The targets of some rows, in their order; but what is by target stays so."""
+    code = np.empty((len(targets.code), len(rows)), np.int32)
+    value = np.empty((len(targets.value), len(rows)))
+    for o in range(len(code)):
+        code[o] = targets.code[o][rows]
+    for o in range(len(value)):
+        value[o] = targets.value[o][rows]
+    return Targets(code, value, targets.weight[rows], targets.order)

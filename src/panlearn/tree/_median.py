@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """The weighted median of rows in the order of y / weight, and the sum of distances from it.
 
@@ -32,7 +32,7 @@ def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[floa
     return median, error
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def fill_errors(rows: np.ndarray, first: int, start: int, targets: Any, work: Any) -> None:
     """Sums of distances from the median for every split of a sequence of rows in two.
 
@@ -50,7 +50,7 @@ def fill_errors(rows: np.ndarray, first: int, start: int, targets: Any, work: An
             add_errors(sequence[:n], o, start, targets, work, back)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_errors(rows: np.ndarray, o: int, start: int, targets: Any, work: Any, back: int) -> None:
     """Add the errors of the first row, of the first two and so on; from behind if `back` is 1.
 

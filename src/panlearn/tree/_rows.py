@@ -11,7 +11,7 @@ from panlearn.tree._split import MISSING, TOP
 SMALL = 48
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: np.ndarray) -> int:
     """Move the values of the rows that go left to the front, both sides in their order.
 
@@ -29,7 +29,7 @@ def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: 
     return front
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def sort_by_bin(
     bins: np.ndarray, rows: np.ndarray, keys: np.ndarray, places: np.ndarray, counts: np.ndarray
 ) -> None:
@@ -68,7 +68,7 @@ def sort_by_bin(
         keys[at] = TOP
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def leaves_of(
     X: np.ndarray,
     left: np.ndarray,

@@ -97,6 +97,4 @@ class SingleTree(GrowthParameters, RowsPredictor):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
         return tags

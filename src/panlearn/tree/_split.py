@@ -99,7 +99,7 @@ class Work(NamedTuple):
     errors: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def best_split(
     keys: np.ndarray,
     rows: np.ndarray,
@@ -277,7 +277,7 @@ def best_bin_split(
     return best, low, high if high <= highest else -1, missing_left
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def fill_histogram(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -304,7 +304,7 @@ def fill_histogram(
             flat[np.uint64(bins[rows[i]]) * width + np.uint64(last)] += weight[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def occupied(
     bins: np.ndarray, rows: np.ndarray, histogram: np.ndarray, first: int
 ) -> tuple[int, int, bool]:
@@ -329,7 +329,7 @@ def occupied(
     return lowest, highest, bool(histogram[MISSING, first:].any())
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
     """Add what a row adds to the sums."""
     if criterion >= GINI:
@@ -340,7 +340,7 @@ def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
             sums[o] += targets.value[o, r]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def positive(left: np.ndarray, right: np.ndarray, sums: np.ndarray) -> bool:
     """Whether each output has a positive mean on both sides, as the Poisson deviance needs."""
     for o in range(len(sums)):
@@ -349,20 +349,20 @@ def positive(left: np.ndarray, right: np.ndarray, sums: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def rises(left: float, right: float, sign: int, node: Node) -> bool:
     """Whether the predictions rise, or fall if sign is -1, within the bounds of the node."""
     inside = node.lower <= min(left, right) and max(left, right) <= node.upper
     return inside and (left - right) * sign <= 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def s_log_s(s: float) -> float:
     """Return s log s, zero at zero."""
     return s * np.log(s) if s > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def total(sums: np.ndarray, criterion: int) -> float:
     """Sum of S_k squared, or of S_k log S_k."""
     result = 0.0
@@ -371,13 +371,13 @@ def total(sums: np.ndarray, criterion: int) -> float:
     return result
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def term(s: float, criterion: int) -> float:
     """One term of the total."""
     return s_log_s(s) if criterion == ENTROPY or criterion == POISSON else s * s
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def score_of(
     total: float, sums: np.ndarray, weight: float, n_outputs: int, criterion: int
 ) -> float:

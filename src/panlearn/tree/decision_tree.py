@@ -124,6 +124,11 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     criterion: LabelCriterion = "gini"
     class_weight: Mapping | list | Literal["balanced"] | None = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training data.
@@ -221,10 +226,9 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
         rise, 0 for any. For one output, and two classes at most.
     random_state : int, Generator or RandomState, default=None
         Seeds the drawing of features; without it nothing is random.
-    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, \
-            default="squared_error"
+    criterion : str, default="squared_error"
         What splits decrease: the squared error around the mean, of which "friedman_mse" is another
-        name; the absolute error around the median, which is then predicted; or half the Poisson
+        name; "absolute_error", around the median, which is then predicted; or "poisson", half the
         deviance around the mean, for targets that are not negative.
 
     Attributes

@@ -143,6 +143,11 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     criterion: LabelCriterion = "gini"
     class_weight: Mapping | list | Literal["balanced", "balanced_subsample"] | None = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the forest on training data.
@@ -257,8 +262,7 @@ class RandomForestRegressor(RowsRegressor, Forest):
     warm_start : bool, default=False
         Keep the trees of the last fit, and grow those that n_estimators has more. With the same
         integer random_state they are the trees that one fit would have grown.
-    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, \
-            default="squared_error"
+    criterion : str, default="squared_error"
         What splits decrease, as in `DecisionTreeRegressor`.
 
     Attributes
