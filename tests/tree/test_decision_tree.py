@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
 
 import panlearn
 from panlearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
-from panlearn.tree._grow import divide
+from panlearn.tree._rows import divide
 from panlearn.tree._structure import Tree
 
 
@@ -15,6 +16,11 @@ def impurity(y, w, criterion):
     """The readable reference: criterion of targets y with weights w."""
     if criterion == "squared_error":
         return np.average((y - np.average(y, weights=w)) ** 2, weights=w)
+    if criterion == "absolute_error":  # a median is one of the targets
+        return min(np.average(np.abs(y - median), weights=w) for median in y)
+    if criterion == "poisson":
+        mean = np.average(y, weights=w)
+        return np.average(xlogy(y, y / mean), weights=w) if mean > 0 else np.inf
     p = np.bincount(y, w) / w.sum()
     return 1 - (p**2).sum() if criterion == "gini" else -(p[p > 0] * np.log2(p[p > 0])).sum()
 
@@ -38,15 +44,20 @@ def stump(X, y, w, criterion):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error"])
+@pytest.mark.parametrize(
+    "criterion", ["gini", "entropy", "squared_error", "absolute_error", "poisson"]
+)
 def test_the_root_is_the_best_of_all_splits(rng, criterion, missing):
     for _ in range(10):
         X = rng.integers(0, 9, (30, 3)).astype(float)
         X[rng.random(X.shape) < missing] = np.nan
         w = rng.integers(1, 4, 30).astype(float)
-        if criterion == "squared_error":
+        if criterion not in ("gini", "entropy"):
             y = rng.normal(size=30)
-            tree = DecisionTreeRegressor(max_depth=1).fit(X, y, w).tree_
+            if criterion == "poisson":  # with zeros, so that some sides would have no mean
+                y = np.where(rng.random(30) < 0.7, 0, np.abs(y))
+            model = DecisionTreeRegressor(criterion=criterion, max_depth=1).fit(X, y, w)
+            tree = model.tree_
         else:
             y = rng.integers(0, 3, 30)
             model = DecisionTreeClassifier(criterion=criterion, max_depth=1).fit(X, y, w)
@@ -152,6 +163,14 @@ def test_text_has_names_and_depth(rng):
     assert lines[1] == lines[3] == "|   |--- ..."
     with pytest.raises(ValueError, match="1 feature_names for 2 features"):
         export_text(deep, feature_names=["one"])
+
+
+def test_text_tells_all_outputs():
+    X = [[0.0], [1.0], [2.0]]
+    model = DecisionTreeClassifier().fit(X, [["a", "x"], ["a", "y"], ["b", "y"]])
+    assert export_text(model).count("class: [a, y]") == 1
+    model = DecisionTreeRegressor(max_depth=1).fit(X, [[1.0, 2.0], [3.0, 4.0], [3.0, 4.0]])
+    assert export_text(model).splitlines()[1] == "|   |--- value: [1.00, 2.00]"
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,9 @@ class TreeDisplay:
     def _colours(self) -> np.ndarray:
         tree = self.model.tree_
         inner = ~tree.is_leaf & (tree.depths < self.max_depth)
-        value = tree.value.astype(float)
+        value = tree.value.astype(float)  # of several outputs, the first gives the colour
+        if getattr(self.model, "n_outputs_", 1) > 1:
+            value = value[:, : self.model.n_classes_[0] if is_classifier(self.model) else 1]
         if is_classifier(self.model):
             likeliest, k = value.argmax(axis=1), value.shape[1]
             palette = require("matplotlib").colormaps["tab10" if k <= 10 else "tab20"]

@@ -1,8 +1,9 @@
 """Trees and their ensembles.
 
-Reading order: `_split` is the search for the best split of a node and `_grow` what grows a tree
-by it, both compiled; `_structure` holds the nodes that they find; `decision_tree` is CART on these;
-each other file is one method.
+Reading order: `_features` turns X into keys, `_problem` y into targets; `_split` is the search for
+the best split of a node and `_grow` what grows a tree by it, both compiled; `_structure` holds the
+nodes that they find and `_pruning` cuts them; `decision_tree` is CART on these; each other file is
+one method.
 """
 
 from panlearn.tree.adaboost import AdaBoostClassifier

@@ -1,41 +1,48 @@
-"""What trees and their ensembles share: reading of data, targets for the kernels, predictions."""
+"""What trees and their ensembles share: reading of data, and how they predict."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from numbers import Integral
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite, column_or_1d, get_tags
+from sklearn.utils import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    get_tags,
+)
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator
-from panlearn.core.parameters import Bounds, Positive
+from panlearn.core.labels import class_weights, encode_labels
+from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, read_rows
-from panlearn.tree._grow import Features, grow
-from panlearn.tree._sampling import Part
-from panlearn.tree._split import ENTROPY, GINI, SQUARED_ERROR, Limits, Targets
-from panlearn.tree._structure import Tree
 
-AtLeastTwo = Annotated[int, Bounds(2, closed_low=True)]
-UpToHalf = Annotated[float, Bounds(0, 0.5, closed_low=True, closed_high=True)]
-MaxFeatures = Literal["sqrt", "log2"] | None | Positive[int] | Part
 MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
 
 class RowsPredictor(Estimator):
     """A model that predicts from rows in memory, each of which may lack values; abstract."""
 
-    def _rows(self, X: Any) -> np.ndarray:
-        """Check new rows."""
+    def _rows(self, X: Any) -> Any:
+        """Check new rows: in the order of C, or sparse by rows."""
         self._require_fitted()
-        missing: Any = "allow-nan" if get_tags(self).input_tags.allow_nan else True
-        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=missing)
-        return np.ascontiguousarray(X)
+        tags = get_tags(self).input_tags
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            dtype=FLOATS,
+            accept_sparse="csr" if tags.sparse else False,
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+        )
+        return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,10 +53,10 @@ class RowsPredictor(Estimator):
 class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
     """A classifier that predicts the label of highest probability; abstract."""
 
-    classes_: np.ndarray
+    classes_: Any
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class.
 
         Parameters
@@ -60,7 +67,27 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            With several outputs a list of such arrays, one an output.
         """
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict the logarithm of the probability of each class, minus infinity for zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            With several outputs a list of such arrays, one an output.
+        """
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            if isinstance(probabilities, list):
+                return [np.log(part) for part in probabilities]
+            return np.log(probabilities)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of each row: the likeliest class, the first of equal ones.
@@ -72,14 +99,17 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        if not isinstance(probabilities, list):
+            return self.classes_[probabilities.argmax(axis=1)]
+        pairs = zip(self.classes_, probabilities, strict=True)
+        return np.stack([labels[part.argmax(axis=1)] for labels, part in pairs], axis=1)
 
 
 class RowsRegressor(RegressorMixin, RowsPredictor):
-    """A regressor of one target; abstract."""
+    """A regressor of one or more targets; abstract."""
 
     @abstractmethod
     def predict(self, X: Any) -> np.ndarray:
@@ -92,105 +122,112 @@ class RowsRegressor(RegressorMixin, RowsPredictor):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
 
 
 def read_training(
     estimator: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "labels"]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Check training data; X, y and the weights in float64, rows of zero weight left out."""
-    rows = read_rows(estimator, X, y, sample_weight, targets=targets, accept_sparse=False)
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Check training data; X, y and the weights in float64, rows of zero weight left out.
+
+    X is sparse by rows if it was sparse; y is (n,), or (n, n_outputs) if it had several columns.
+    """
+    tags = get_tags(estimator)
+    # a list of lists would be taken for several outputs only where there may be several
+    several = tags.target_tags.multi_output and columns_of(y) > 1
+    rows = read_rows(
+        estimator,
+        X,
+        None if several and targets == "labels" else y,
+        sample_weight,
+        targets="none" if several and targets == "labels" else targets,
+        accept_sparse=tags.input_tags.sparse,
+    )
     if not isinstance(rows, ArrayRows):
         raise ValueError(
             f"{type(estimator).__name__} looks at all rows together, so it takes an array or a "
             "data frame, not batches or a Dask collection; give it a sample of the rows"
         )
-    X, y = rows.X, column_or_1d(rows.y, warn=True)
-    if np.isinf(X).any():
+    X, y = rows.X, rows.y if targets == "numbers" or not several else y
+    if several and targets == "labels":
+        y = check_array(y, dtype=None, input_name="y")
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+    elif not several:
+        y = column_or_1d(y, warn=True)
+    values = X.data if sparse.issparse(X) else X
+    if np.isinf(values).any():
         raise ValueError("X contains infinity; a missing value is NaN")
-    if not get_tags(estimator).input_tags.allow_nan:
-        assert_all_finite(X, input_name="X")
-    if np.isnan(X).all():
+    if not tags.input_tags.allow_nan:
+        assert_all_finite(values, input_name="X")
+    if not sparse.issparse(X) and np.isnan(X).all():
         raise ValueError("X holds nothing but NaN, so there is nothing to learn from")
     if rows.weight is None:
-        return X, y, np.ones(len(X))
+        return X, y, np.ones(X.shape[0])
     weight = rows.weight.astype(np.float64)
+    with np.errstate(over="ignore"):
+        if np.isinf(weight.sum()):
+            raise ValueError("sample_weight sums to more than the largest float; divide by its sum")
     kept = weight > 0
     if not kept.any():
         raise ValueError("sample_weight is zero for every row")
     return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What a tree learns: targets in units and from an origin that keep the digits of numbers."""
-
-    targets: Targets
-    n_codes: int
-    criterion: int
-    unit: float = 1.0
-    origin: float = 0.0
+def columns_of(y: Any) -> int:
+    """How many columns targets have, one if they are no matrix."""
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple):
+        return len(y[0])
+    return shape[1] if shape is not None and len(shape) == 2 else 1
 
 
-def label_problem(codes: np.ndarray, n_classes: int, weight: np.ndarray, criterion: str) -> Problem:
-    """Each row adds its weight to the sum of its class."""
-    kind = {"gini": GINI, "entropy": ENTROPY}[criterion]
-    return Problem(Targets(codes, weight, weight), n_classes, kind)
+def encode_outputs(y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """The labels of each output, sorted, and the places of the rows' labels, (n_outputs, n)."""
+    if y.ndim == 1:
+        classes, codes = encode_labels(y)
+        return [classes], codes[None]
+    pairs = [np.unique(column, return_inverse=True) for column in y.T]
+    return [classes for classes, _ in pairs], np.array([codes for _, codes in pairs], np.int32)
 
 
-def number_problem(y: np.ndarray, weight: np.ndarray) -> Problem:
-    """Each row adds its weighted target.
+def row_class_weights(
+    given: Any, classes: list[np.ndarray], codes: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """The weight of each row by its classes, the product over the outputs.
 
-    Centred and scaled targets keep their digits at an offset and do not overflow when squared.
+    `given` is what ``class_weight`` says, for several outputs also a list of mappings; "balanced"
+    is inverse to the summed weights of the rows.
     """
-    y = y.astype(np.float64)
-    unit = float(np.abs(y).max()) or 1.0
-    origin = float(np.average(y / unit, weights=weight)) * unit
-    centred = y / unit - origin / unit
-    spread = float(np.abs(centred).max()) or 1.0
-    value = weight * (centred / spread)
-    targets = Targets(np.zeros(len(y), dtype=np.int32), value, weight)
-    return Problem(targets, 1, SQUARED_ERROR, spread * unit, origin)
+    result = np.ones(codes.shape[1])
+    if given is None:
+        return result
+    if isinstance(given, list):
+        if len(given) != len(classes):
+            raise ValueError(f"class_weight has {len(given)} entries for {len(classes)} outputs")
+    elif len(classes) > 1 and not isinstance(given, str):
+        raise ValueError(
+            "class_weight of several outputs is a list of mappings, or 'balanced'; got one mapping"
+        )
+    each = given if isinstance(given, list) else [given] * len(classes)
+    for one, labels, code in zip(each, classes, codes, strict=True):
+        count = np.bincount(code, weight, minlength=len(labels))
+        count[count == 0] = 1.0  # of a class that is not in the sample
+        result *= class_weights(one, labels, count)[code]
+    return result
 
 
-def grow_tree(
-    p: Any,
-    features: Features,
-    count: np.ndarray,
-    problem: Problem,
-    dtype: Any,
-    seed: int,
-) -> Tree:
-    """Grow a tree by the parameters of p on rows that count so often, zero for an absent one."""
-    d, unit = len(features.columns), problem.unit
-    code, value, weight = problem.targets
-    targets = Targets(code, count * value, count * weight)
-    rows = np.flatnonzero(count).astype(np.int32)
-    n = len(rows)
-    limits = Limits(
-        n if p.max_depth is None else min(p.max_depth, n),
-        min(p.min_samples_split, n + 1),
-        min(p.min_samples_leaf, n),
-        feature_count(p.max_features, d),
-        float(p.min_impurity_decrease) / unit / unit,
-        float(p.min_weight_fraction_leaf) * targets.weight.sum(),
-    )
-    tree = grow(features, rows, targets, problem.n_codes, problem.criterion, limits, seed)
-    left, right, feature, threshold, missing, impurity, size, weights, values = tree
-    values = (values * unit + problem.origin).astype(dtype)
-    impurity = impurity * unit * unit
-    return Tree(d, left, right, feature, threshold, missing, impurity, size, weights, values)
+def set_classes(model: Any, classes: list[np.ndarray]) -> None:
+    """Set ``classes_``, ``n_classes_`` and ``n_outputs_``: lists if there are several outputs."""
+    several = len(classes) > 1
+    model.n_outputs_ = len(classes)
+    model.classes_ = classes if several else classes[0]
+    model.n_classes_ = [len(c) for c in classes] if several else len(classes[0])
 
 
-def feature_count(max_features: Any, d: int) -> int:
-    """How many of d features a node looks at."""
-    if max_features is None:
-        return d
-    if max_features == "sqrt":
-        return max(1, int(np.sqrt(d)))
-    if max_features == "log2":
-        return max(1, int(np.log2(d)))
-    if isinstance(max_features, Integral):
-        return min(int(max_features), d)
-    return max(1, int(max_features * d))
+def split_outputs(model: Any, values: np.ndarray) -> Any:
+    """Probabilities of all outputs side by side as one array, or as a list of them."""
+    if model.n_outputs_ == 1:
+        return values
+    return np.split(values, np.cumsum(model.n_classes_)[:-1], axis=1)

@@ -1,7 +1,8 @@
-"""Samples of rows."""
+"""Samples of rows, and what is said of rows that are in every one of them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Integral
 from typing import Annotated, Any
@@ -14,20 +15,16 @@ Part = Annotated[float, Bounds(0, 1, closed_high=True)]
 """Above zero, at most one."""
 
 
-def sample_size(max_samples: Any, weight: np.ndarray) -> int:
-    """How many rows a sample has: a number, or a part of all.
+def sample_size(max_samples: Any, n: int) -> int:
+    """How many of n rows a sample has: a number, or a part of all.
 
-    Weights that are whole numbers stand for repeated rows, which all count; others are relative.
+    n counts rows, whatever they weigh: weights are relative, and ten times the weights is the same
+    sample.
     """
-    whole = bool((weight == np.floor(weight)).all())
-    n = int(weight.sum()) if whole else len(weight)
     if max_samples is None:
         return n
     if isinstance(max_samples, Integral):
-        size = int(max_samples)
-        if size > n:
-            raise ValueError(f"max_samples={size} is more than the {n} rows")
-        return size
+        return int(max_samples)
     return max(1, round(max_samples * n))
 
 
@@ -37,7 +34,7 @@ def row_sampler(weight: np.ndarray) -> Callable[[np.random.Generator, int], np.n
     A point in [0, W) falls on the row whose stretch of the summed weights it is in, so that the
     same points fall on a row of weight two and on two copies of it.
     """
-    n, ends = len(weight), np.cumsum(weight)
+    n, ends = len(weight), np.cumsum(weight / weight.max())
     even = bool((weight == weight[0]).all())
 
     def draw(rng: np.random.Generator, size: int) -> np.ndarray:
@@ -47,3 +44,21 @@ def row_sampler(weight: np.ndarray) -> Callable[[np.random.Generator, int], np.n
         return np.minimum(np.searchsorted(ends, points * ends[-1], side="right"), n - 1)
 
     return draw
+
+
+def out_of_bag_mean(total: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """What the members say of each row that they were not fitted to, summed over so many of them.
+
+    total is (n, n_components). A row that all were fitted to gets NaN, and there is a warning.
+    """
+    if not times.any():
+        raise ValueError("oob_score: no row is out of any bag; raise n_estimators")
+    if not times.all():
+        warnings.warn(
+            f"{(times == 0).sum()} of {len(times)} rows do not have out-of-bag scores: they are in "
+            "every bag, and NaN stands for them; raise n_estimators",
+            UserWarning,
+            stacklevel=5,
+        )
+    with np.errstate(invalid="ignore"):
+        return total / times[:, None]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from panlearn.core.value import Value
-from panlearn.tree._grow import leaves_of
+from panlearn.tree._features import dense_blocks
+from panlearn.tree._rows import leaves_of
 
 
 @dataclass(frozen=True, eq=False)
 class Tree(Value):
-    """A binary tree as arrays in preorder: node 0 is the root, a child comes after its parent.
+    """A binary tree as arrays: node 0 is the root, a child comes after its parent.
+
+    The nodes are in preorder, unless a bound on the leaves let the best of them grow first.
 
     Parameters
     ----------
@@ -30,8 +35,9 @@ class Tree(Value):
         The criterion at the node.
     n_node_samples, weighted_n_node_samples : ndarray of shape (node_count,)
         Training rows at the node, and the sum of their weights.
-    value : ndarray of shape (node_count, n_outputs)
-        What the node predicts: the part of each class, or the mean target.
+    value : ndarray of shape (node_count, n_components)
+        What the node predicts: the parts of the classes, of one output after the other, or the
+        target of each output.
     """
 
     n_features: int
@@ -85,26 +91,35 @@ class Tree(Value):
     def depths(self) -> np.ndarray:
         """How many splits lie above each node."""
         depths = np.zeros(self.node_count, dtype=int)
-        for node in np.flatnonzero(~self.is_leaf):  # preorder: a parent is done before its children
+        for node in np.flatnonzero(~self.is_leaf):  # a parent is done before its children
             depths[[self.children_left[node], self.children_right[node]]] = depths[node] + 1
         return depths
 
-    def apply(self, X: np.ndarray) -> np.ndarray:
-        """The leaf that each row of checked data ends in."""
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf that each row of checked data, dense or sparse, ends in."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features and the tree {self.n_features}")
-        return leaves_of(
-            X,
-            self.children_left,
-            self.children_right,
-            self.feature,
-            self.threshold,
-            self.missing_go_to_left,
-        )
+        arrays = self.children_left, self.children_right, self.feature, self.threshold
+        leaves = [leaves_of(x, *arrays, self.missing_go_to_left) for x in dense_blocks(X)]
+        return leaves[0] if len(leaves) == 1 else np.concatenate(leaves)
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The value of the leaf of each row, (n, n_outputs)."""
+    def predict(self, X: Any) -> np.ndarray:
+        """The value of the leaf of each row, (n, n_components)."""
         return self.value[self.apply(X)]
+
+    def paths(self, leaves: np.ndarray) -> sparse.csr_array:
+        """Which nodes lie on the way to each of some leaves, (len(leaves), node_count)."""
+        above = [[0]] * self.node_count
+        for node in np.flatnonzero(~self.is_leaf).tolist():
+            for child in self.children(node):
+                above[child] = [*above[node], child]
+        lengths = np.array([len(path) for path in above])[leaves]
+        indices = np.concatenate([above[leaf] for leaf in leaves.tolist()])
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        shape = len(leaves), self.node_count
+        return sparse.csr_array(
+            (np.ones(len(indices), dtype=np.int64), indices, indptr), shape=shape
+        )
 
     def children(self, node: int) -> list[int]:
         """The nodes below a node; none for a leaf."""
@@ -125,7 +140,7 @@ class Tree(Value):
 
     def importances(self) -> np.ndarray:
         """The decrease of impurity that each feature brings, as parts of their sum."""
-        mass = self.weighted_n_node_samples * self.impurity
+        mass = self.weighted_n_node_samples / self.weighted_n_node_samples[0] * self.impurity
         inner = ~self.is_leaf
         left, right = self.children_left[inner], self.children_right[inner]
         decrease = np.maximum(mass[inner] - mass[left] - mass[right], 0)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from panlearn.tree._grow import Features
-from panlearn.tree._split import MISSING, TIE, midpoint
+from panlearn.tree._features import Presorted
+from panlearn.tree._split import MISSING, TIE, TOP
 from panlearn.tree._structure import Tree
 
 # A box has 2 to the power of the classes corners; with more than this all rows are walked.
@@ -25,38 +25,45 @@ MOST_CLASSES = 4
 class Blocks(NamedTuple):
     """Presorted features, the block of each row and what a block holds at most, (d, n) and (d,)."""
 
-    columns: np.ndarray
+    ranks: np.ndarray
     order: np.ndarray
     block: np.ndarray
     size: np.ndarray
     valid: np.ndarray
 
 
-def cut_into_blocks(features: Features) -> Blocks:
+def cut_into_blocks(features: Presorted) -> Blocks:
     """Number the rows of each feature by block, MISSING where there is no value."""
-    columns, order = features.columns, features.order
-    valid = (~np.isnan(columns)).sum(axis=1)
+    ranks, order = features.columns.ranks, features.columns.order
+    valid = (ranks != TOP).sum(axis=1)
     size = np.maximum(1, -(-valid // MISSING))
     block = np.full(order.shape, MISSING, dtype=np.uint8)
     for j in range(len(order)):
         block[j, order[j, : valid[j]]] = np.arange(valid[j]) // size[j]
-    return Blocks(columns, order, block, size, valid)
+    return Blocks(ranks, order, block, size, valid)
 
 
 def stump_tree(
-    d: int, feature: int, threshold: float, missing_left: bool, sums: np.ndarray, size: np.ndarray
+    features: Presorted,
+    feature: int,
+    low: int,
+    high: int,
+    missing_left: bool,
+    sums: np.ndarray,
+    size: np.ndarray,
 ) -> Tree:
-    """The root and its two children, or the root alone."""
+    """The root and its two children, or the root alone, as `best_stump` found them."""
     nodes = 3 if feature >= 0 else 1
     sums, size = sums[:nodes], size[:nodes]
     weight = sums.sum(axis=1)
     value = sums / weight[:, None]
+    splits = np.array([feature, -2, -2][:nodes], dtype=np.int32)
     return Tree(
-        d,
+        len(features.columns.ranks),
         np.array([1, -1, -1] if feature >= 0 else [-1], dtype=np.int32),
         np.array([2, -1, -1] if feature >= 0 else [-1], dtype=np.int32),
-        np.array([max(feature, -2), -2, -2][:nodes], dtype=np.int32),
-        np.array([threshold, -2.0, -2.0][:nodes]),
+        splits,
+        features.thresholds(splits, np.full(nodes, low), np.full(nodes, high)),
         np.array([missing_left, False, False][:nodes]),
         1 - (value**2).sum(axis=1),
         size,
@@ -68,11 +75,12 @@ def stump_tree(
 @njit(cache=True, nogil=True)
 def best_stump(
     blocks: Blocks, codes: np.ndarray, weight: np.ndarray, n_classes: int
-) -> tuple[int, float, bool, np.ndarray, np.ndarray]:
+) -> tuple[int, int, int, bool, np.ndarray, np.ndarray]:
     """The stump that decreases the Gini impurity most.
 
-    Feature, -2 if no rows differ; threshold; whether missing values go left; sums of the classes
-    and number of rows of the root, of its left and of its right child.
+    Feature, -2 if no rows differ; the last row that goes left and the first that goes right, -1 if
+    only missing values do; whether missing values go left; sums of the classes and number of rows
+    of the root, of its left and of its right child.
     """
     d, n = blocks.order.shape
     histogram = np.zeros((d, MISSING + 1, n_classes))
@@ -96,7 +104,7 @@ def best_stump(
                 left += histogram[j, b]
                 if is_split(blocks, j, (b + 1) * blocks.size[j] - 1):
                     known = max(known, split_score(left, sums))
-    best, feature, threshold, missing_left = -np.inf, -2, -2.0, False
+    best, feature, low, high, missing_left = -np.inf, -2, -1, -1, False
     for j in range(d):
         for side in range(2 if blocks.valid[j] < n else 1):
             start_of(left, histogram[j], side)
@@ -113,24 +121,22 @@ def best_stump(
                     )
                     if at >= 0:
                         best, feature, missing_left = score, j, side == 1
-                        column, order = blocks.columns[j], blocks.order[j]
-                        threshold = np.inf
-                        if at + 1 < blocks.valid[j]:
-                            threshold = midpoint(column[order[at]], column[order[at + 1]])
+                        low = blocks.order[j, at]
+                        high = blocks.order[j, at + 1] if at + 1 < blocks.valid[j] else -1
                 left += histogram[j, b]
 
     node_sums, size = np.zeros((3, n_classes)), np.zeros(3, np.int32)
     node_sums[0], size[0] = sums, n
     if feature >= 0:
-        column = blocks.columns[feature]
+        ranks = blocks.ranks[feature]
         for i in range(n):
-            x = column[i]
-            child = 1 if (missing_left if np.isnan(x) else x <= threshold) else 2
+            to_left = missing_left if ranks[i] == TOP else ranks[i] <= ranks[low]
+            child = 1 if to_left else 2
             node_sums[child, codes[i]] += weight[i]
             size[child] += 1
         if blocks.valid[feature] == n:  # a value that is first missing later goes with more rows
             missing_left = size[1] > size[2]
-    return feature, threshold, missing_left, node_sums, size
+    return feature, low, high, missing_left, node_sums, size
 
 
 @njit(cache=True, nogil=True)
@@ -146,8 +152,8 @@ def is_split(blocks: Blocks, j: int, at: int) -> bool:
     """Whether a threshold goes between this row of the order and the next."""
     if at + 1 == blocks.valid[j]:
         return True
-    column, order = blocks.columns[j], blocks.order[j]
-    return column[order[at]] != column[order[at + 1]]
+    ranks, order = blocks.ranks[j], blocks.order[j]
+    return ranks[order[at]] != ranks[order[at + 1]]
 
 
 @njit(cache=True, nogil=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
+from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -19,6 +22,7 @@ from panlearn.tree._base import (
     MemberCount,
     ProbabilisticClassifier,
     read_training,
+    set_classes,
 )
 from panlearn.tree._features import presort
 from panlearn.tree._members import checked_base, seeded_copy
@@ -46,6 +50,9 @@ class AdaBoostClassifier(ProbabilisticClassifier):
         The factor :math:`\eta` of each member's weight.
     random_state : int, Generator or RandomState, default=None
         Seeds an estimator that takes a random_state; stumps need none.
+    warm_start : bool, default=False
+        Keep the members of the last fit, and boost on up to n_estimators: the same members as of
+        one fit, if the data are the same and random_state is an integer.
 
     Attributes
     ----------
@@ -100,6 +107,7 @@ class AdaBoostClassifier(ProbabilisticClassifier):
     n_estimators: MemberCount = 50
     learning_rate: Positive[float] = 1.0
     random_state: RandomState = None
+    warm_start: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -107,7 +115,7 @@ class AdaBoostClassifier(ProbabilisticClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
         y : array-like of shape (n_samples,)
             The labels.
@@ -120,15 +128,17 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             The model itself.
         """
         X, y, weight = read_training(self, X, y, sample_weight, "labels")
-        X = np.ascontiguousarray(X)
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X)
         self.classes_, codes = encode_labels(y)
         learn = self._stumps(X, codes) if self.estimator is None else self._copies(X, codes)
         k = len(self.classes_)
-        weight = weight / weight.sum()
+        weight = weight / weight.max()
+        weight /= weight.sum()
+        old = list(getattr(self, "estimators_", []))  # of a warm start: their weights once more
         members: list[Any] = []
         alphas, errors = [], []
-        for _ in range(self.n_estimators):
-            member = learn(weight)
+        for m in range(self.n_estimators):
+            member = learn(weight) if m >= len(old) else old[m]
             wrong = self._votes(member, X) != codes
             error, alpha = reweight(weight, wrong, k, float(self.learning_rate))
             if error >= 1 - 1 / k and members:
@@ -145,20 +155,22 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             self.feature_importances_ = np.average(importances, axis=0, weights=alphas)
         return self
 
-    def _stumps(self, X: np.ndarray, codes: np.ndarray) -> Callable[[np.ndarray], Any]:
+    def _stumps(self, X: Any, codes: np.ndarray) -> Callable[[np.ndarray], Any]:
         """A function from weights to the best stump."""
         k, d = len(self.classes_), X.shape[1]
-        blocks = cut_into_blocks(presort(X))
+        features = presort(X)
+        blocks = cut_into_blocks(features)
 
         def learn(weight: np.ndarray) -> DecisionTreeClassifier:
             member = DecisionTreeClassifier(max_depth=1)
-            member.classes_, member.n_features_in_ = self.classes_, d
-            member.tree_ = stump_tree(d, *best_stump(blocks, codes, weight, k))
+            set_classes(member, [self.classes_])
+            member.n_features_in_ = d
+            member.tree_ = stump_tree(features, *best_stump(blocks, codes, weight, k))
             return member
 
         return learn
 
-    def _copies(self, X: np.ndarray, codes: np.ndarray) -> Callable[[np.ndarray], Any]:
+    def _copies(self, X: Any, codes: np.ndarray) -> Callable[[np.ndarray], Any]:
         """A function from weights to a fitted copy of the estimator."""
         base = checked_base(self.estimator)
         if not has_fit_parameter(base, "sample_weight"):
@@ -168,18 +180,44 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             X, self.classes_[codes], sample_weight=weight.copy()
         )
 
-    def _votes(self, member: Any, X: np.ndarray) -> np.ndarray:
+    def _votes(self, member: Any, X: Any) -> np.ndarray:
         """The place of each row's predicted label among the classes."""
         if isinstance(member, DecisionTreeClassifier):  # X is checked already
             return member.tree_.value.argmax(axis=1)[member.tree_.apply(X)]
         return np.searchsorted(self.classes_, member.predict(X))
+
+    def _staged_votes(self, X: Any) -> Iterator[tuple[np.ndarray, float]]:
+        """The summed weights of the members that vote for each class, and of all, so far."""
+        votes, at = np.zeros((X.shape[0], len(self.classes_))), np.arange(X.shape[0])
+        mass = 0.0
+        for member, alpha in zip(self.estimators_, self.estimator_weights_, strict=True):
+            votes[at, self._votes(member, X)] += alpha
+            mass += alpha
+            yield votes, mass
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Score each row by the first member, by the first two, and so on.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As `decision_function` gives it.
+        """
+        X = self._rows(X)
+        for votes, mass in self._staged_votes(X):
+            yield scores_of(votes, mass, X.dtype)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Score each row by the weighted votes of the members.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
 
         Returns
@@ -189,19 +227,15 @@ class AdaBoostClassifier(ProbabilisticClassifier):
             ``classes_[1]``.
         """
         X = self._rows(X)
-        k, at = len(self.classes_), np.arange(len(X))
-        votes = np.full((len(X), k), -1.0 / (k - 1)) * self.estimator_weights_.sum()
-        for member, alpha in zip(self.estimators_, self.estimator_weights_, strict=True):
-            votes[at, self._votes(member, X)] += alpha * k / (k - 1)
-        votes = (votes / self.estimator_weights_.sum()).astype(X.dtype)
-        return votes[:, 1] - votes[:, 0] if k == 2 else votes
+        votes, mass = deque(self._staged_votes(X), maxlen=1).pop()
+        return scores_of(votes, mass, X.dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class: the softmax of its score.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
 
         Returns
@@ -209,12 +243,75 @@ class AdaBoostClassifier(ProbabilisticClassifier):
         ndarray of shape (n_samples, n_classes)
         """
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return softmax(np.column_stack([-scores, scores]) / 2, axis=1)
-        return softmax(scores / (len(self.classes_) - 1), axis=1)
+        return probabilities_of(scores)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict the probabilities by the first member, by the first two, and so on.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+        """
+        for scores in self.staged_decision_function(X):
+            yield probabilities_of(scores)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict the labels by the first member, by the first two, and so on.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        for probabilities in self.staged_predict_proba(X):
+            yield self.classes_[probabilities.argmax(axis=1)]
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Measure the accuracy of the first member, of the first two, and so on.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+        y : array-like of shape (n_samples,)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Yields
+        ------
+        float
+        """
+        for labels in self.staged_predict(X):
+            yield float(accuracy_score(y, labels, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         if hasattr(self.estimator, "fit"):
-            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
         return tags
+
+
+def scores_of(votes: np.ndarray, mass: float, dtype: Any) -> np.ndarray:
+    """What `AdaBoostClassifier.decision_function` gives: of a sum zero over the classes."""
+    k = votes.shape[1]
+    scores = ((votes / mass * k - 1) / (k - 1)).astype(dtype)
+    return scores[:, 1] - scores[:, 0] if k == 2 else scores
+
+
+def probabilities_of(scores: np.ndarray) -> np.ndarray:
+    """The softmax of what `AdaBoostClassifier.decision_function` gives."""
+    if scores.ndim == 1:
+        return softmax(np.column_stack([-scores, scores]) / 2, axis=1)
+    return softmax(scores / (scores.shape[1] - 1), axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -17,9 +18,10 @@ from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
 from panlearn.core.validation import reject_hidden
-from panlearn.tree._base import MemberCount, ProbabilisticClassifier, feature_count
+from panlearn.tree._base import MemberCount, ProbabilisticClassifier
 from panlearn.tree._members import checked_base, seeded_copy
-from panlearn.tree._sampling import Part, row_sampler, sample_size
+from panlearn.tree._problem import feature_count
+from panlearn.tree._sampling import Part, out_of_bag_mean, row_sampler, sample_size
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 
@@ -40,11 +42,17 @@ class BaggingClassifier(ProbabilisticClassifier):
     max_samples : int or float, default=1.0
         Rows that are drawn for each member, or their part of all.
     max_features : int or float, default=1.0
-        Features that are drawn for each member, without replacement, or their part of all.
+        Features that are drawn for each member, or their part of all.
     bootstrap : bool, default=True
         Whether rows are drawn with replacement.
-    oob_score : bool, default=False
-        Score the ensemble on each row by the members that were fitted without it.
+    bootstrap_features : bool, default=False
+        Whether features are drawn with replacement.
+    oob_score : bool or callable, default=False
+        Score the ensemble on each row by the members that were fitted without it: by the accuracy,
+        or by a function of the labels and the predicted ones.
+    warm_start : bool, default=False
+        Keep the members of the last fit, and fit those that n_estimators has more. With the same
+        integer random_state they are the members that one fit would have.
     n_jobs : int, default=None
         Threads: None for one, -1 for one a core. The result is the same.
     random_state : int, Generator or RandomState, default=None
@@ -61,10 +69,10 @@ class BaggingClassifier(ProbabilisticClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     oob_score_ : float
-        Accuracy out of bag, if asked for.
+        Score out of bag, if asked for.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Probabilities out of bag, if asked for; NaN for a row that is in every bag. Rows of weight
-        zero are left out.
+        Probabilities out of bag, if asked for; NaN, with a warning, for a row that is in every bag.
+        Rows of weight zero are left out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -73,9 +81,11 @@ class BaggingClassifier(ProbabilisticClassifier):
     Notes
     -----
     A row that was drawn twice has weight two if the estimator takes sample_weight, else it is
-    given twice. Rows are drawn with chances in proportion to their weights; weights that are whole
-    numbers stand for repeated rows. Without replacement the weights go to the estimator. A sample
-    that holds one class only is drawn again.
+    given twice. Rows are drawn with chances in proportion to their weights, which are relative: as
+    many are drawn as there are with a weight above zero, or ``max_samples``, however large the
+    weights. With a whole number of these a row of weight two is two copies of it, for the same
+    seed. scikit-learn draws as many as the weights sum to. Without replacement the weights go to
+    the estimator. A sample that holds one class only is drawn again.
 
     Each member has a seed of its own, and the members are summed in their order, so that any
     number of threads gives the same bits. Threads pay for estimators that leave Python's lock, as
@@ -101,7 +111,9 @@ class BaggingClassifier(ProbabilisticClassifier):
     max_samples: Positive[int] | Part = 1.0
     max_features: Positive[int] | Part = 1.0
     bootstrap: bool = True
-    oob_score: bool = False
+    bootstrap_features: bool = False
+    oob_score: bool | Callable = False
+    warm_start: bool = False
     n_jobs: Jobs = None
     random_state: RandomState = None
 
@@ -111,7 +123,7 @@ class BaggingClassifier(ProbabilisticClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
             The labels.
@@ -127,7 +139,9 @@ class BaggingClassifier(ProbabilisticClassifier):
         if self.oob_score and not self.bootstrap and self.max_samples == 1.0:
             raise ValueError("oob_score needs bootstrap=True or max_samples below 1")
         reject_hidden(X=X, y=y, sample_weight=sample_weight)
-        X, y = validate_data(self, X, y, dtype=None, ensure_all_finite=False)
+        X, y = validate_data(
+            self, X, y, dtype=None, ensure_all_finite=False, accept_sparse=self._formats()
+        )
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = np.flatnonzero(weight)
@@ -139,12 +153,21 @@ class BaggingClassifier(ProbabilisticClassifier):
                 f"estimator takes no sample_weight, so weights need bootstrap=True; got {base!r}"
             )
         n, d = X.shape
+        old = len(getattr(self, "estimators_", []))
+        if old > self.n_estimators:
+            raise ValueError(
+                f"warm_start: n_estimators={self.n_estimators} is less than the {old} members"
+            )
         draw = row_sampler(weight)
-        size, width = sample_size(self.max_samples, weight), feature_count(self.max_features, d)
+        size, width = sample_size(self.max_samples, n), feature_count(self.max_features, d)
+        if not self.bootstrap and size > n:
+            raise ValueError(f"max_samples={size} is more than the {n} rows")
 
         def learn(seed: int) -> tuple[Any, np.ndarray, np.ndarray]:
             rng = np.random.default_rng(seed)
-            features = np.sort(rng.choice(d, width, replace=False)) if width < d else np.arange(d)
+            features = np.arange(d)
+            if width < d or self.bootstrap_features:
+                features = np.sort(rng.choice(d, width, replace=self.bootstrap_features))
             rows = self._sample(rng, draw, size, codes)
             member = seeded_copy(base, rng)
             if not weighted:
@@ -156,15 +179,24 @@ class BaggingClassifier(ProbabilisticClassifier):
                 member.fit(*data, sample_weight=count[bag])
             return member, rows, features
 
-        seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
+        # the same seeds whether or not some members are there
+        seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)[old:]
         with threads(self.n_jobs) as run:
             fitted = list(run(learn, seeds.tolist()))
-        self.estimators_ = [member for member, _, _ in fitted]
-        self.estimators_samples_ = [kept[rows] for _, rows, _ in fitted]
-        self.estimators_features_ = [features for _, _, features in fitted]
+        columns = {
+            "estimators_": [member for member, _, _ in fitted],
+            "estimators_samples_": [kept[rows] for _, rows, _ in fitted],
+            "estimators_features_": [features for _, _, features in fitted],
+        }
+        for name, new in columns.items():
+            setattr(self, name, [*getattr(self, name, []), *new])
         if self.oob_score:
-            self._score_out_of_bag(X, codes, [rows for _, rows, _ in fitted])
+            self._score_out_of_bag(X, codes, kept)
         return self
+
+    def _formats(self) -> Any:
+        """The sparse formats that X may have."""
+        return "csr" if get_tags(self).input_tags.sparse else False
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -189,39 +221,36 @@ class BaggingClassifier(ProbabilisticClassifier):
     def _member_probabilities(self, index: int, X: np.ndarray) -> np.ndarray:
         """What a member says of rows; a class that it has not seen has probability zero."""
         member, features = self.estimators_[index], self.estimators_features_[index]
-        X = X if len(features) == X.shape[1] else X[:, features]
+        X = X if np.array_equal(features, np.arange(X.shape[1])) else X[:, features]
         if not hasattr(member, "predict_proba"):
             return np.eye(len(self.classes_))[member.predict(X)]
         part = member.predict_proba(X)
         if len(member.classes_) == len(self.classes_):
             return part
-        result = np.zeros((len(X), len(self.classes_)), dtype=part.dtype)
+        result = np.zeros((len(part), len(self.classes_)), dtype=part.dtype)
         result[:, member.classes_] = part
         return result
 
-    def _score_out_of_bag(
-        self, X: np.ndarray, codes: np.ndarray, samples: list[np.ndarray]
-    ) -> None:
-        total, times = np.zeros((len(X), len(self.classes_))), np.zeros(len(X))
-        for index, rows in enumerate(samples):
-            outside = np.setdiff1d(np.arange(len(X)), rows)
+    def _score_out_of_bag(self, X: Any, codes: np.ndarray, kept: np.ndarray) -> None:
+        n = len(codes)
+        total, times = np.zeros((n, len(self.classes_))), np.zeros(n)
+        for index, rows in enumerate(self.estimators_samples_):
+            outside = np.flatnonzero(~np.isin(kept, rows))
             if len(outside):
                 total[outside] += self._member_probabilities(index, X[outside])
                 times[outside] += 1
-        with np.errstate(invalid="ignore"):
-            self.oob_decision_function_ = total / times[:, None]
+        self.oob_decision_function_ = out_of_bag_mean(total, times)
         seen = times > 0
-        if not seen.any():
-            raise ValueError("oob_score: no row is out of any bag; raise n_estimators")
-        best = self.oob_decision_function_[seen].argmax(axis=1)
-        self.oob_score_ = float(accuracy_score(codes[seen], best))
+        best = self.classes_[self.oob_decision_function_[seen].argmax(axis=1)]
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        self.oob_score_ = float(score(self.classes_[codes[seen]], best))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class: the mean over the members.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as the estimator takes them.
 
         Returns
@@ -229,9 +258,16 @@ class BaggingClassifier(ProbabilisticClassifier):
         ndarray of shape (n_samples, n_classes)
         """
         self._require_fitted()
-        X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            dtype=None,
+            ensure_all_finite=False,
+            accept_sparse=self._formats(),
+        )
         numbers = range(len(self.estimators_))
-        total = np.zeros((len(X), len(self.classes_)))
+        total = np.zeros((X.shape[0], len(self.classes_)))
         dtype: Any = np.float64
         with threads(self.n_jobs) as run:
             for part in run(lambda i: self._member_probabilities(i, X), numbers):
@@ -245,4 +281,5 @@ class BaggingClassifier(ProbabilisticClassifier):
             inner = get_tags(self._base()).input_tags
             tags.input_tags.allow_nan, tags.input_tags.string = inner.allow_nan, inner.string
             tags.input_tags.categorical = inner.categorical
+            tags.input_tags.sparse = inner.sparse
         return tags

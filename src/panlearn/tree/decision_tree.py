@@ -7,77 +7,25 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from panlearn.core.estimator import fitting
-from panlearn.core.labels import class_weights, encode_labels
-from panlearn.core.parameters import NonNegative, Positive, RandomState
-from panlearn.core.random import generator
 from panlearn.tree._base import (
-    AtLeastTwo,
-    MaxFeatures,
     ProbabilisticClassifier,
-    Problem,
-    RowsPredictor,
     RowsRegressor,
-    UpToHalf,
-    feature_count,
-    grow_tree,
+    encode_outputs,
+    read_training,
+    row_class_weights,
+    set_classes,
+    split_outputs,
+)
+from panlearn.tree._problem import (
+    LabelCriterion,
+    NumberCriterion,
     label_problem,
     number_problem,
-    read_training,
 )
-from panlearn.tree._features import presort
-
-
-@dataclass(eq=False, repr=False)
-class SingleTree(RowsPredictor):
-    """An estimator whose ``tree_`` is one tree; abstract."""
-
-    _: KW_ONLY
-    max_depth: Positive[int] | None = None
-    min_samples_split: AtLeastTwo = 2
-    min_samples_leaf: Positive[int] = 1
-    min_weight_fraction_leaf: UpToHalf = 0.0
-    max_features: MaxFeatures = None
-    random_state: RandomState = None
-    min_impurity_decrease: NonNegative[float] = 0.0
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """How much of the decrease of impurity each feature brought; they sum to one."""
-        self._require_fitted()
-        return self.tree_.importances()
-
-    def get_depth(self) -> int:
-        """The most splits between the root and a leaf."""
-        self._require_fitted()
-        return int(self.tree_.depths.max())
-
-    def get_n_leaves(self) -> int:
-        """The number of leaves."""
-        self._require_fitted()
-        return self.tree_.n_leaves
-
-    def apply(self, X: Any) -> np.ndarray:
-        """Find the leaf of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Indices of nodes of ``tree_``.
-        """
-        return self.tree_.apply(self._rows(X))
-
-    def _grow(self, X: np.ndarray, problem: Problem) -> None:
-        seed = 0
-        if feature_count(self.max_features, X.shape[1]) < X.shape[1]:
-            seed = int(generator(self.random_state).integers(2**63))
-        self.tree_ = grow_tree(self, presort(X), np.ones(len(X)), problem, X.dtype, seed)
+from panlearn.tree._single_tree import SingleTree
 
 
 @dataclass(eq=False, repr=False)
@@ -93,31 +41,47 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     ----------
     max_depth : int, default=None
         The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int, default=2
-        A node with fewer rows is a leaf.
-    min_samples_leaf : int, default=1
-        A split leaves at least so many rows on each side.
+    min_samples_split : int or float, default=2
+        A node with fewer rows is a leaf; a float is a part of all rows, rounded up.
+    min_samples_leaf : int or float, default=1
+        A split leaves at least so many rows on each side; a float is a part of all rows, rounded
+        up.
     min_weight_fraction_leaf : float, default=0.0
         And at least this part of the weight of all rows, 0.5 at most.
     max_features : int, float, {"sqrt", "log2"}, default=None
         Features that each node looks at, drawn at random: a number, a part of them, or a function
         of their number; None for all. More are drawn until one can be split.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the drawing of features; without it nothing is random.
+    max_leaf_nodes : int, default=None
+        The most leaves: the nodes whose splits decrease the impurity most are split first.
     min_impurity_decrease : float, default=0.0
         A split that decreases the impurity, weighted by the node's part of all rows, by less is
         not made.
-    criterion : {"gini", "entropy"}, default="gini"
-        The impurity I that splits decrease.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, by label; "balanced" makes them inverse to their frequency.
+    ccp_alpha : float, default=0.0
+        The price of a leaf: of the subtrees of the full tree, the smallest that minimises the
+        impurity of its leaves plus this for each of them is kept.
+    monotonic_cst : array-like of shape (n_features,), default=None
+        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
+        rise, 0 for any. For one output, and two classes at most.
+    random_state : int, Generator or RandomState, default=None
+        Seeds the drawing of features; without it nothing is random.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        The impurity I that splits decrease; "log_loss" is another name of "entropy".
+    class_weight : dict, list of dicts or "balanced", default=None
+        Weights of the classes, by label, or a list of such for several outputs; "balanced" makes
+        them inverse to their frequency. With several outputs they are multiplied.
 
     Attributes
     ----------
     tree_ : Tree
-        The nodes as flat arrays in preorder, under scikit-learn's names.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The nodes as flat arrays, under scikit-learn's names.
+    classes_ : ndarray of shape (n_classes,) or list of such
+        The labels, sorted; a list if y has several columns.
+    n_classes_ : int or list of int
+        How many they are.
+    n_outputs_ : int
+        Columns of y.
+    max_features_ : int
+        Features that a node looks at.
     feature_importances_ : ndarray of shape (n_features,)
         How much of the decrease of impurity each feature brought; they sum to one.
     n_features_in_ : int
@@ -136,7 +100,12 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     below the 1e-7 that scikit-learn takes for equal, and float64 is not rounded to float32.
 
     A missing value (NaN) goes to the side that decreases the impurity more; if none was missing at
-    the node in training, to the side with more rows. A row of weight zero is an absent row.
+    the node in training, to the side with more rows. A row of weight zero is an absent row, and ten
+    times the weights is the same tree.
+
+    With several columns of y the impurity is the mean over them, and a leaf predicts them all. X
+    may be sparse: the tree is that of the dense rows, and while it grows it keeps eight bytes an
+    entry, zeros included; if these do not fit there is an error before they are made.
 
     References
     ----------
@@ -152,8 +121,13 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     """
 
     _: KW_ONLY
-    criterion: Literal["gini", "entropy"] = "gini"
-    class_weight: Mapping | Literal["balanced"] | None = None
+    criterion: LabelCriterion = "gini"
+    class_weight: Mapping | list | Literal["balanced"] | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -161,9 +135,9 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -174,12 +148,31 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
             The model itself.
         """
         X, y, weight = read_training(self, X, y, sample_weight, "labels")
-        self.classes_, codes = encode_labels(y)
-        count = np.bincount(codes, weight)
-        weight = weight * class_weights(self.class_weight, self.classes_, count)[codes]
-        problem = label_problem(codes, len(self.classes_), weight, self.criterion)
-        self._grow(X, problem)
+        classes, codes = encode_outputs(y)
+        set_classes(self, classes)
+        weight = weight * row_class_weights(self.class_weight, classes, codes, weight)
+        sizes = [len(labels) for labels in classes]
+        self._grow(X, label_problem(codes, sizes, weight, self.criterion))
         return self
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Find the values of ccp_alpha at which the full tree loses a subtree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
+        """
+        return self._pruning_path(X, y, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the part of each class among the training rows in the same leaf.
@@ -192,9 +185,10 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            With several outputs a list of such arrays, one an output.
         """
         X = self._rows(X)
-        return self.tree_.predict(X)
+        return split_outputs(self, self.tree_.predict(X))
 
 
 @dataclass(eq=False, repr=False)
@@ -209,25 +203,42 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
     ----------
     max_depth : int, default=None
         The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int, default=2
-        A node with fewer rows is a leaf.
-    min_samples_leaf : int, default=1
-        A split leaves at least so many rows on each side.
+    min_samples_split : int or float, default=2
+        A node with fewer rows is a leaf; a float is a part of all rows, rounded up.
+    min_samples_leaf : int or float, default=1
+        A split leaves at least so many rows on each side; a float is a part of all rows, rounded
+        up.
     min_weight_fraction_leaf : float, default=0.0
         And at least this part of the weight of all rows, 0.5 at most.
     max_features : int, float, {"sqrt", "log2"}, default=None
         Features that each node looks at, drawn at random: a number, a part of them, or a function
         of their number; None for all. More are drawn until one can be split.
+    max_leaf_nodes : int, default=None
+        The most leaves: the nodes whose splits decrease the impurity most are split first.
+    min_impurity_decrease : float, default=0.0
+        A split that decreases the impurity, weighted by the node's part of all rows, by less is
+        not made.
+    ccp_alpha : float, default=0.0
+        The price of a leaf: of the subtrees of the full tree, the smallest that minimises the
+        impurity of its leaves plus this for each of them is kept.
+    monotonic_cst : array-like of shape (n_features,), default=None
+        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
+        rise, 0 for any. For one output, and two classes at most.
     random_state : int, Generator or RandomState, default=None
         Seeds the drawing of features; without it nothing is random.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the mean squared error, weighted by the node's part of all rows, by
-        less is not made.
+    criterion : str, default="squared_error"
+        What splits decrease: the squared error around the mean, of which "friedman_mse" is another
+        name; "absolute_error", around the median, which is then predicted; or "poisson", half the
+        deviance around the mean, for targets that are not negative.
 
     Attributes
     ----------
     tree_ : Tree
-        The nodes as flat arrays in preorder, under scikit-learn's names.
+        The nodes as flat arrays, under scikit-learn's names.
+    n_outputs_ : int
+        Columns of y.
+    max_features_ : int
+        Features that a node looks at.
     feature_importances_ : ndarray of shape (n_features,)
         How much of the decrease of squared error each feature brought; they sum to one.
     n_features_in_ : int
@@ -253,15 +264,18 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
     (array([1., 6.]), np.float64(1.5))
     """
 
+    _: KW_ONLY
+    criterion: NumberCriterion = "squared_error"
+
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training data.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -272,11 +286,32 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
             The model itself.
         """
         X, y, weight = read_training(self, X, y, sample_weight, "numbers")
-        self._grow(X, number_problem(y, weight))
+        y = y.reshape(len(y), -1)
+        self.n_outputs_ = y.shape[1]
+        self._grow(X, number_problem(y, weight, self.criterion))
         return self
 
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Find the values of ccp_alpha at which the full tree loses a subtree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
+        """
+        return self._pruning_path(X, y, sample_weight)
+
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean target of the training rows in the same leaf.
+        """Predict the mean, or the median, of the training rows in the same leaf.
 
         Parameters
         ----------
@@ -285,7 +320,8 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         X = self._rows(X)
-        return self.tree_.predict(X)[:, 0]
+        values = self.tree_.predict(X)
+        return values if self.n_outputs_ > 1 else values[:, 0]

@@ -2,108 +2,33 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import r2_score
 
 from panlearn.core.estimator import fitting
-from panlearn.core.labels import class_weights, encode_labels
-from panlearn.core.parameters import Jobs, NonNegative, Positive, RandomState
-from panlearn.core.random import generator
-from panlearn.core.threads import threads
 from panlearn.tree._base import (
-    AtLeastTwo,
-    MaxFeatures,
-    MemberCount,
     ProbabilisticClassifier,
-    Problem,
-    RowsPredictor,
     RowsRegressor,
-    UpToHalf,
-    grow_tree,
+    encode_outputs,
+    read_training,
+    row_class_weights,
+    set_classes,
+    split_outputs,
+)
+from panlearn.tree._forest import Forest
+from panlearn.tree._problem import (
+    LabelCriterion,
+    MaxFeatures,
+    NumberCriterion,
+    Problem,
     label_problem,
     number_problem,
-    read_training,
 )
-from panlearn.tree._features import bin_features
-from panlearn.tree._sampling import Part, row_sampler, sample_size
-from panlearn.tree._structure import Tree
 from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-
-@dataclass(eq=False, repr=False)
-class Forest(RowsPredictor):
-    """Trees that are averaged; abstract."""
-
-    n_estimators: MemberCount = 100
-    _: KW_ONLY
-    max_depth: Positive[int] | None = None
-    min_samples_split: AtLeastTwo = 2
-    min_samples_leaf: Positive[int] = 1
-    min_weight_fraction_leaf: UpToHalf = 0.0
-    max_features: MaxFeatures = None
-    min_impurity_decrease: NonNegative[float] = 0.0
-    bootstrap: bool = True
-    max_samples: Positive[int] | Part | None = None
-    oob_score: bool = False
-    n_jobs: Jobs = None
-    random_state: RandomState = None
-
-    @abstractmethod
-    def _tree(self) -> Any:
-        """A tree with the parameters of the forest, to hold one that was grown."""
-
-    def _mean(self, X: Any) -> np.ndarray:
-        """The mean of the trees' values, (n, n_outputs), summed in their order."""
-        X = self._rows(X)
-        trees = [model.tree_ for model in self.estimators_]
-        total = np.zeros((len(X), trees[0].value.shape[1]))
-        with threads(self.n_jobs) as run:
-            for values in run(lambda tree: tree.predict(X), trees):
-                total += values
-        return (total / len(trees)).astype(trees[0].value.dtype)
-
-    def _grow(self, X: np.ndarray, problem: Problem, weight: np.ndarray) -> np.ndarray:
-        """Grow the trees; return the mean of the values out of bag, NaN where there is none."""
-        if not self.bootstrap and (self.oob_score or self.max_samples is not None):
-            name = "oob_score" if self.oob_score else "max_samples"
-            raise ValueError(f"{name} needs bootstrap=True: else every tree has all rows")
-        n, d = X.shape
-        features = bin_features(X, weight, self.n_jobs)
-        X = np.ascontiguousarray(X)
-        draw, size = row_sampler(weight), sample_size(self.max_samples, weight)
-
-        def grow(seed: int) -> tuple[Tree, np.ndarray, np.ndarray]:
-            rng = np.random.default_rng(seed)
-            count = weight
-            if self.bootstrap:
-                count = np.bincount(draw(rng, size), minlength=n).astype(np.float64)
-            tree = grow_tree(self, features, count, problem, X.dtype, int(rng.integers(2**63)))
-            outside = np.flatnonzero(count == 0) if self.oob_score else np.arange(0)
-            return tree, outside, tree.predict(X[outside])
-
-        seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
-        self.estimators_: list[Any] = []
-        total, times = np.zeros((n, problem.n_codes)), np.zeros(n)
-        with threads(self.n_jobs) as run:
-            for tree, outside, values in run(grow, seeds.tolist()):
-                model = self._tree()
-                model.tree_, model.n_features_in_ = tree, d
-                self.estimators_.append(model)
-                total[outside] += values
-                times[outside] += 1
-        importances = np.mean([m.feature_importances_ for m in self.estimators_], axis=0)
-        self.feature_importances_ = importances / (importances.sum() or 1.0)
-        with np.errstate(invalid="ignore"):
-            return total / times[:, None]
-
-    def _tree_parameters(self) -> dict[str, Any]:
-        names = "max_depth min_samples_split min_samples_leaf min_weight_fraction_leaf max_features"
-        return {name: getattr(self, name) for name in [*names.split(), "min_impurity_decrease"]}
 
 
 @dataclass(eq=False, repr=False)
@@ -118,46 +43,64 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
         Number of trees M, 100,000 at most.
     max_depth : int, default=None
         The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int, default=2
-        A node with fewer different rows is a leaf.
-    min_samples_leaf : int, default=1
-        A split leaves at least so many different rows on each side.
+    min_samples_split : int or float, default=2
+        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
+    min_samples_leaf : int or float, default=1
+        A split leaves at least so many different rows on each side; a float is a part of all rows,
+        rounded up.
     min_weight_fraction_leaf : float, default=0.0
         And at least this part of the weight of the tree's rows, 0.5 at most.
     max_features : int, float, {"sqrt", "log2"}, default="sqrt"
         Features that each node looks at: a number, a part of them, or a function of their number;
         None for all. More are drawn until one can be split.
+    max_leaf_nodes : int, default=None
+        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
+        first.
     min_impurity_decrease : float, default=0.0
         A split that decreases the impurity, weighted by the node's part of all rows, by less is
         not made.
+    ccp_alpha : float, default=0.0
+        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
+    monotonic_cst : array-like of shape (n_features,), default=None
+        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
+        rise, 0 for any. For one output, and two classes at most.
     bootstrap : bool, default=True
         Grow each tree on n rows drawn with replacement, or on all.
     max_samples : int or float, default=None
         Rows that are drawn for each tree, or their part of all; None for as many as there are.
-    oob_score : bool, default=False
-        Score the forest on each row by the trees that were grown without it.
+    oob_score : bool or callable, default=False
+        Score the forest on each row by the trees that were grown without it: by the accuracy, or
+        by a function of the targets and the predictions.
     n_jobs : int, default=None
         Threads: None for one, -1 for one a core. The result is the same.
     random_state : int, Generator or RandomState, default=None
         Seeds the samples and the features.
-    criterion : {"gini", "entropy"}, default="gini"
-        The impurity that splits decrease.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, by label; "balanced" makes them inverse to their frequency.
+    warm_start : bool, default=False
+        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
+        integer random_state they are the trees that one fit would have grown.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        The impurity that splits decrease; "log_loss" is another name of "entropy".
+    class_weight : dict, list of dicts, "balanced" or "balanced_subsample", default=None
+        Weights of the classes, by label, or a list of such for several outputs; "balanced" makes
+        them inverse to their frequency, "balanced_subsample" to that among the rows of each tree.
 
     Attributes
     ----------
     estimators_ : list of DecisionTreeClassifier
         The trees.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+    classes_ : ndarray of shape (n_classes,) or list of such
+        The labels, sorted; a list if y has several columns.
+    n_classes_ : int or list of int
+        How many they are.
+    n_outputs_ : int
+        Columns of y.
     feature_importances_ : ndarray of shape (n_features,)
         How much of the decrease of impurity each feature brought, averaged over the trees.
     oob_score_ : float
-        Accuracy out of bag, if asked for.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Probabilities out of bag, if asked for; NaN for a row that every tree was grown on. Rows of
-        weight zero are left out.
+        Score out of bag, if asked for: of several outputs, the part of rows that are right in all.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes) or list of such
+        Probabilities out of bag, if asked for; NaN, with a warning, for a row that every tree was
+        grown on. Rows of weight zero are left out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -170,10 +113,16 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     counts the classes in each bin, a small one sorts its rows. Each tree has a seed of its own and
     the trees are summed in their order, so that any number of threads gives the same bits.
 
-    Rows are drawn with chances in proportion to their weights. Weights that are whole numbers stand
-    for repeated rows: as many rows are drawn as there are with the repetitions. A missing value
-    (NaN) has a bin of its own, which goes to the side that decreases the impurity more; if none was
-    missing at the node in training, to the side with more rows.
+    Rows are drawn with chances in proportion to their weights, which are relative: as many rows are
+    drawn as there are with a weight above zero, however large the weights, so that ten times the
+    weights is the same forest, and takes as long. A row of weight two is two copies of it in every
+    respect but this number: exactly so, for the same seed, if ``max_samples`` is a whole number or
+    without ``bootstrap``. scikit-learn draws as many; but it counts rows of weight zero, and its
+    ``max_samples`` as a part is of the summed weights.
+
+    X may be sparse; what a forest keeps of it while it grows is one byte an entry, zeros included.
+    A missing value (NaN) has a bin of its own, which goes to the side that decreases the impurity
+    more; if none was missing at the node in training, to the side with more rows.
 
     References
     ----------
@@ -191,8 +140,13 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
 
     _: KW_ONLY
     max_features: MaxFeatures = "sqrt"
-    criterion: Literal["gini", "entropy"] = "gini"
-    class_weight: Mapping | Literal["balanced"] | None = None
+    criterion: LabelCriterion = "gini"
+    class_weight: Mapping | list | Literal["balanced", "balanced_subsample"] | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -200,9 +154,9 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -213,15 +167,29 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
             The model itself.
         """
         X, y, weight = read_training(self, X, y, sample_weight, "labels")
-        self.classes_, codes = encode_labels(y)
-        count = np.bincount(codes, weight)
-        value = class_weights(self.class_weight, self.classes_, count)[codes]
-        problem = label_problem(codes, len(self.classes_), value, self.criterion)
-        outside = self._grow(X, problem, weight)
+        classes, codes = encode_outputs(y)
+        set_classes(self, classes)
+        sizes = [len(labels) for labels in classes]
+        subsample = self.class_weight == "balanced_subsample"
+        given = "balanced" if subsample else self.class_weight
+        class_weight = row_class_weights(given, classes, codes, weight)
+
+        def of_bag(problem: Problem, count: np.ndarray) -> Problem:
+            if not subsample:
+                return problem
+            return replace(problem, weight=row_class_weights(given, classes, codes, count))
+
+        problem = label_problem(codes, sizes, class_weight, self.criterion)
+        self._grow(X, problem, weight, of_bag)
         if self.oob_score:
+            outside = self._out_of_bag(X, weight)
             seen = ~np.isnan(outside[:, 0])
-            self.oob_decision_function_ = outside
-            self.oob_score_ = float(accuracy_score(codes[seen], outside[seen].argmax(axis=1)))
+            self.oob_decision_function_ = split_outputs(self, outside)
+            parts = np.split(outside[seen], np.cumsum(sizes)[:-1], axis=1)
+            best = [c[p.argmax(axis=1)] for c, p in zip(classes, parts, strict=True)]
+            predicted = np.stack(best, axis=1).reshape(y[seen].shape)
+            score = self.oob_score if callable(self.oob_score) else part_right
+            self.oob_score_ = float(score(y[seen], predicted))
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -235,12 +203,15 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            With several outputs a list of such arrays, one an output.
         """
-        return self._mean(X)
+        values = self._mean(X)
+        return split_outputs(self, values)
 
     def _tree(self) -> DecisionTreeClassifier:
         model = DecisionTreeClassifier(criterion=self.criterion, **self._tree_parameters())
-        model.classes_ = self.classes_
+        model.classes_, model.n_classes_ = self.classes_, self.n_classes_
+        model.n_outputs_ = self.n_outputs_
         return model
 
 
@@ -256,40 +227,57 @@ class RandomForestRegressor(RowsRegressor, Forest):
         Number of trees M, 100,000 at most.
     max_depth : int, default=None
         The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int, default=2
-        A node with fewer different rows is a leaf.
-    min_samples_leaf : int, default=1
-        A split leaves at least so many different rows on each side.
+    min_samples_split : int or float, default=2
+        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
+    min_samples_leaf : int or float, default=1
+        A split leaves at least so many different rows on each side; a float is a part of all rows,
+        rounded up.
     min_weight_fraction_leaf : float, default=0.0
         And at least this part of the weight of the tree's rows, 0.5 at most.
     max_features : int, float, {"sqrt", "log2"}, default=1.0
         Features that each node looks at: a number, a part of them, or a function of their number;
         None for all. More are drawn until one can be split.
+    max_leaf_nodes : int, default=None
+        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
+        first.
     min_impurity_decrease : float, default=0.0
-        A split that decreases the mean squared error, weighted by the node's part of all rows, by
-        less is not made.
+        A split that decreases the impurity, weighted by the node's part of all rows, by less is
+        not made.
+    ccp_alpha : float, default=0.0
+        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
+    monotonic_cst : array-like of shape (n_features,), default=None
+        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
+        rise, 0 for any. For one output, and two classes at most.
     bootstrap : bool, default=True
         Grow each tree on n rows drawn with replacement, or on all.
     max_samples : int or float, default=None
         Rows that are drawn for each tree, or their part of all; None for as many as there are.
-    oob_score : bool, default=False
-        Score the forest on each row by the trees that were grown without it.
+    oob_score : bool or callable, default=False
+        Score the forest on each row by the trees that were grown without it: by the coefficient of
+        determination, or by a function of the targets and the predictions.
     n_jobs : int, default=None
         Threads: None for one, -1 for one a core. The result is the same.
     random_state : int, Generator or RandomState, default=None
         Seeds the samples and the features.
+    warm_start : bool, default=False
+        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
+        integer random_state they are the trees that one fit would have grown.
+    criterion : str, default="squared_error"
+        What splits decrease, as in `DecisionTreeRegressor`.
 
     Attributes
     ----------
     estimators_ : list of DecisionTreeRegressor
         The trees.
+    n_outputs_ : int
+        Columns of y.
     feature_importances_ : ndarray of shape (n_features,)
         How much of the decrease of squared error each feature brought, averaged over the trees.
     oob_score_ : float
-        Coefficient of determination out of bag, if asked for.
-    oob_prediction_ : ndarray of shape (n_samples,)
-        Predictions out of bag, if asked for; NaN for a row that every tree was grown on. Rows of
-        weight zero are left out.
+        Score out of bag, if asked for.
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions out of bag, if asked for; NaN, with a warning, for a row that every tree was
+        grown on. Rows of weight zero are left out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -315,6 +303,7 @@ class RandomForestRegressor(RowsRegressor, Forest):
 
     _: KW_ONLY
     max_features: MaxFeatures = 1.0
+    criterion: NumberCriterion = "squared_error"
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -322,9 +311,9 @@ class RandomForestRegressor(RowsRegressor, Forest):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -335,11 +324,16 @@ class RandomForestRegressor(RowsRegressor, Forest):
             The model itself.
         """
         X, y, weight = read_training(self, X, y, sample_weight, "numbers")
-        outside = self._grow(X, number_problem(y, np.ones(len(y))), weight)[:, 0]
+        columns = y.reshape(len(y), -1)
+        self.n_outputs_ = columns.shape[1]
+        problem = number_problem(columns, np.ones(len(y)), self.criterion)
+        self._grow(X, problem, weight, lambda problem, count: problem)
         if self.oob_score:
-            seen = ~np.isnan(outside)
+            outside = self._out_of_bag(X, weight).reshape(y.shape)
+            seen = ~np.isnan(outside.reshape(len(y), -1)[:, 0])
             self.oob_prediction_ = outside
-            self.oob_score_ = float(r2_score(y[seen], outside[seen]))
+            score = self.oob_score if callable(self.oob_score) else r2_score
+            self.oob_score_ = float(score(y[seen], outside[seen]))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -352,9 +346,17 @@ class RandomForestRegressor(RowsRegressor, Forest):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self._mean(X)[:, 0]
+        values = self._mean(X)
+        return values if self.n_outputs_ > 1 else values[:, 0]
 
     def _tree(self) -> DecisionTreeRegressor:
-        return DecisionTreeRegressor(**self._tree_parameters())
+        model = DecisionTreeRegressor(criterion=self.criterion, **self._tree_parameters())
+        model.n_outputs_ = self.n_outputs_
+        return model
+
+
+def part_right(y: np.ndarray, predicted: np.ndarray) -> float:
+    """The part of rows that are predicted in all outputs."""
+    return (y == predicted).reshape(len(y), -1).all(axis=1).mean()

@@ -15,11 +15,11 @@ from panlearn.core.threads import threads
 from panlearn.tree._base import (
     MemberCount,
     ProbabilisticClassifier,
-    grow_tree,
-    label_problem,
     read_training,
+    set_classes,
 )
 from panlearn.tree._features import presort
+from panlearn.tree._problem import grow_tree, label_problem
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 
@@ -124,7 +124,7 @@ class RotationForestClassifier(ProbabilisticClassifier):
         self.data_min_, self.data_max_ = X.min(axis=0), X.max(axis=0)
         X = self._scaled(X)
         members = [np.flatnonzero(codes == c) for c in range(k)]
-        problem = label_problem(codes, k, weight, "gini")
+        problem = label_problem(codes[None], [k], weight, "gini")
 
         def grow(seed: int) -> tuple[np.ndarray, DecisionTreeClassifier]:
             rng = np.random.default_rng(seed)
@@ -132,7 +132,8 @@ class RotationForestClassifier(ProbabilisticClassifier):
                 X, members, rng, self._groups(d, rng), self.remove_proportion
             )
             member = DecisionTreeClassifier()
-            member.classes_, member.n_features_in_ = self.classes_, d
+            set_classes(member, [self.classes_])
+            member.n_features_in_ = d
             features = presort(rotate(X, rotation))
             member.tree_ = grow_tree(member, features, weight, problem, dtype, 0)
             return rotation, member

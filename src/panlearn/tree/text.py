@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 
 def export_text(
@@ -54,6 +56,7 @@ def export_text(
     |--- dose > 0.50
     |   |--- class: yes
     """
+    check_is_fitted(model)
     tree, names = model.tree_, names_of_features(model, feature_names)
     lines, stack = [], [(0, 0, "")]
     while stack:
@@ -84,8 +87,12 @@ def names_of_features(model: Any, given: Any = None) -> list[str]:
 
 def leaf_text(model: Any, node: int, class_names: Any = None, decimals: int = 2) -> str:
     """What a node predicts."""
-    value = model.tree_.value[node]
+    value, several = model.tree_.value[node], getattr(model, "n_outputs_", 1) > 1
     if not is_classifier(model):
-        return f"value: {value[0]:.{decimals}f}"
+        means = [f"{mean:.{decimals}f}" for mean in value]
+        return f"value: [{', '.join(means)}]" if several else f"value: {means[0]}"
     names = model.classes_ if class_names is None else class_names
-    return f"class: {names[value.argmax()]}"
+    if not several:
+        return f"class: {names[value.argmax()]}"
+    parts = zip(names, np.split(value, np.cumsum(model.n_classes_)[:-1]), strict=True)
+    return f"class: [{', '.join(str(labels[part.argmax()]) for labels, part in parts)}]"

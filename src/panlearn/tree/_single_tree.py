@@ -1,0 +1,100 @@
+"""What trees of labels and of numbers share."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import Bunch
+
+from panlearn.core.parameters import RandomState
+from panlearn.core.random import generator
+from panlearn.tree._base import RowsPredictor
+from panlearn.tree._features import presort
+from panlearn.tree._problem import (
+    GrowthParameters,
+    Problem,
+    feature_count,
+    grow_tree,
+    monotone_signs,
+)
+from panlearn.tree._pruning import weakest_links
+
+
+@dataclass(eq=False, repr=False)
+class SingleTree(GrowthParameters, RowsPredictor):
+    """An estimator whose ``tree_`` is one tree; abstract."""
+
+    _: KW_ONLY
+    random_state: RandomState = None
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much of the decrease of impurity each feature brought; they sum to one."""
+        self._require_fitted()
+        return self.tree_.importances()
+
+    def get_depth(self) -> int:
+        """The most splits between the root and a leaf."""
+        self._require_fitted()
+        return int(self.tree_.depths.max())
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        self._require_fitted()
+        return self.tree_.n_leaves
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Find the leaf of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Indices of nodes of ``tree_``.
+        """
+        X = self._rows(X)
+        return self.tree_.apply(X)
+
+    def decision_path(self, X: Any) -> sparse.csr_array:
+        """Find the nodes that each row passes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        sparse array of shape (n_samples, node_count)
+            One where the row passes the node, the root and its leaf included.
+        """
+        leaves = self.apply(X)
+        return self.tree_.paths(leaves)
+
+    def _pruning_path(self, X: Any, y: Any, sample_weight: Any) -> Bunch:
+        """The alphas at which subtrees are cut, of a tree that is grown and not kept."""
+        full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        path = weakest_links(full.tree_)
+        return Bunch(ccp_alphas=np.array(path.alphas), impurities=np.array(path.impurities))
+
+    def _grow(self, X: Any, problem: Problem) -> None:
+        d, seed = X.shape[1], 0
+        self.max_features_ = feature_count(self.max_features, d)
+        if self.max_features_ < d:
+            seed = int(generator(self.random_state).integers(2**63))
+        features = presort(X, monotone_signs(self, d, problem))
+        self.tree_ = grow_tree(self, features, np.ones(X.shape[0]), problem, X.dtype, seed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
