@@ -116,31 +116,6 @@ def regions_of_one_layer() -> Iterator[Evidence]:
     yield equal("activation patterns", len(patterns.unique()), expected)
 
 
-@claim("A99")
-def bernstein_polynomials_converge() -> Iterator[Evidence]:
-    """Bernstein polynomials approximate |x - 1/2| uniformly, with an error of order m^(-1/2)."""
-    x = np.linspace(0, 1, 2001)
-    errors = []
-    for m in (10, 40, 160, 640):
-        k = np.arange(m + 1)
-        log_binomial = np.array(
-            [math.lgamma(m + 1) - math.lgamma(i + 1) - math.lgamma(m - i + 1) for i in k]
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = log_binomial + k * np.log(x[:, None]) + (m - k) * np.log1p(-x[:, None])
-        basis = np.where(np.isnan(logs), 1.0, np.exp(logs))  # 0 log 0 at the two ends
-        errors.append(np.abs(basis @ np.abs(k / m - 0.5) - np.abs(x - 0.5)).max())
-    yield equal("errors at degree 10, 40, 160, 640", errors, [0.123, 0.063, 0.031, 0.016], 1e-3)
-
-
-@claim("A100")
-def uniform_is_stricter_than_pointwise() -> Iterator[Evidence]:
-    """x^n goes to zero at every point of [0, 1), but its largest value stays near one."""
-    n = 10_000
-    yield at_most("at 0.99", 0.99**n, 1e-40)
-    yield at_least("near one", (1 - 1e-3 / n) ** n, 0.99)
-
-
 @claim("A101")
 def ridge_functions_reach_more_dimensions() -> Iterator[Evidence]:
     """Sums of functions of one direction each approximate functions of several variables.
@@ -224,25 +199,6 @@ def a_network_interpolates_the_sine() -> Iterator[Evidence]:
     yield at_least("and nearly all of the bound", error, 0.99 * bound)
     ratio = error / spline_error(np.sin, 0, 2 * np.pi, 128)
     yield true("about four times smaller", 3.9 <= ratio <= 4.1)
-
-
-@claim("B124")
-def rules_of_differentiation() -> Iterator[Evidence]:
-    """Sums, products, quotients (f'g - fg') / g^2 and chains; the text's quotient has a plus."""
-    x, y = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (1.3, 0.7))
-    f, g = torch.sin(x), x**2 + 1
-    df, dg = torch.cos(x), 2 * x
-
-    def derivative(value: Any, of: Any = x) -> float:
-        return torch.autograd.grad(value, of, retain_graph=True)[0].item()
-
-    yield equal("sum", derivative(f + g), (df + dg).item(), 1e-12)
-    yield equal("product", derivative(f * g), (df * g + f * dg).item(), 1e-12)
-    yield equal("quotient", derivative(f / g), ((df * g - f * dg) / g**2).item(), 1e-12)
-    yield equal("chain", derivative(torch.exp(f)), (torch.exp(f) * df).item(), 1e-12)
-    h = (x + 2 * y**3) ** 2
-    yield equal("d/dx (x + 2y^3)^2", derivative(h), (2 * (x + 2 * y**3)).item(), 1e-12)
-    yield equal("d/dy (x + 2y^3)^2", derivative(h, y), (12 * y**2 * (x + 2 * y**3)).item(), 1e-12)
 
 
 @claim("B125")

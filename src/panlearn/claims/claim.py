@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import SupportsFloat
 
@@ -74,10 +75,22 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement with its id and the function that measures it."""
+    """A statement with its id and the function that measures it.
+
+    Attributes
+    ----------
+    id : str
+        The list it is from, and its number there.
+    measure : callable
+        Yields the evidence.
+    mathematics : bool
+        Whether it is about mathematics alone, and runs no method of the library: it then says
+        that the statement is right, and nothing about the code.
+    """
 
     id: str
     measure: Callable[[], Iterable[Evidence]]
+    mathematics: bool = False
 
     @property
     def statement(self) -> str:
@@ -99,29 +112,53 @@ class Claim:
         return Verdict(self, evidence, error, perf_counter() - start)
 
 
-def claim(id: str) -> Callable[[Callable[[], Iterable[Evidence]]], Claim]:
+def claim(
+    id: str, *, mathematics: bool = False
+) -> Callable[[Callable[[], Iterable[Evidence]]], Claim]:
     """Register a generator of evidence under a claim's id.
 
     The function yields one `Evidence` for each number that it measures and its docstring states
-    the claim so that a reader needs no other page.
+    the claim so that a reader needs no other page. It runs the library's own code, so that a fault
+    there makes it fail; where the library has nothing to run, it says ``mathematics=True``.
     """
 
     def register(measure: Callable[[], Iterable[Evidence]]) -> Claim:
         if id in _REGISTRY:
             raise ValueError(f"claim {id} is stated twice")
-        _REGISTRY[id] = Claim(id, measure)
+        _REGISTRY[id] = Claim(id, measure, mathematics)
         return _REGISTRY[id]
 
     return register
 
 
 def all_claims() -> list[Claim]:
-    """Every claim of the library, ordered by id; those that need a missing extra are left out."""
-    package = importlib.import_module("panlearn.claims")
+    """Every claim of the library, ordered by id; those that `absent_claims` tells of left out."""
+    _load()
+    return sorted(_REGISTRY.values(), key=lambda c: _order(c.id))
+
+
+def absent_claims() -> dict[str, str]:
+    """The ids of the claims that need an extra which is not installed, and what is missing."""
+    found = {}
+    for path, reason in _load().items():
+        ids = re.findall(r'^@claim\("(\w+)"', path.read_text(), flags=re.MULTILINE)
+        found |= dict.fromkeys(ids, reason)
+    return {id: found[id] for id in sorted(found, key=_order)}
+
+
+def _load() -> dict[Path, str]:
+    """Import every file of claims; those that cannot be for want of an extra, with the reason."""
+    package, left_out = importlib.import_module("panlearn.claims"), {}
     for module in pkgutil.iter_modules(package.__path__):
-        with contextlib.suppress(MissingExtraError):
+        try:
             importlib.import_module(f"panlearn.claims.{module.name}")
-    return sorted(_REGISTRY.values(), key=lambda c: (c.id[0], int(c.id[1:])))
+        except MissingExtraError as error:
+            left_out[Path(package.__path__[0]) / f"{module.name}.py"] = str(error)
+    return left_out
+
+
+def _order(id: str) -> tuple[str, int]:
+    return id[0], int(id[1:])
 
 
 def verify(ids: Iterable[str] | None = None) -> Iterator[Verdict]:
@@ -129,5 +166,9 @@ def verify(ids: Iterable[str] | None = None) -> Iterator[Verdict]:
     claims = {c.id: c for c in all_claims()}
     chosen = list(claims) if ids is None else list(ids)
     if unknown := [i for i in chosen if i not in claims]:
-        raise ValueError(f"no claim {', '.join(unknown)}; `panlearn verify --list` shows the ids")
+        absent = [f"{i}: {reason}" for i, reason in absent_claims().items() if i in unknown]
+        raise ValueError(
+            f"no claim {', '.join(unknown)}; `panlearn verify --list` shows the ids"
+            + "".join(f" ({note})" for note in absent)
+        )
     return (claims[i].verify() for i in chosen)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import optimize
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal
 from panlearn.linear import RecursiveLeastSquares, Ridge
@@ -59,19 +58,6 @@ def any_gain_is_unbiased() -> Iterator[Evidence]:
         yield equal("error and its recursion", theta - truth, recursion, 1e-12)
     deviation = np.abs(theta.mean(axis=0) - truth) / (theta.std(axis=0) / np.sqrt(runs))
     yield at_most("standard errors of the mean from the truth", deviation.max(), 4.0)
-
-
-@claim("B33")
-def derivatives_of_traces() -> Iterator[Evidence]:
-    """The traces have d tr(C A') / dA = C and d tr(A C A') / dA = A C + A C'."""
-    rng = np.random.default_rng(1)
-    A, C, S = rng.normal(size=(2, 3)), rng.normal(size=(2, 3)), rng.normal(size=(3, 3))
-    linear = optimize.approx_fprime(A.ravel(), lambda a: np.trace(C @ a.reshape(2, 3).T), 1e-7)
-    yield equal("gradient of tr(C A')", linear, C.ravel(), 1e-6)
-    numeric = optimize.approx_fprime(
-        A.ravel(), lambda a: np.trace(a.reshape(2, 3) @ S @ a.reshape(2, 3).T), 1e-7
-    )
-    yield equal("gradient of tr(A C A')", numeric, (A @ S + A @ S.T).ravel(), 1e-5)
 
 
 @claim("B34")
