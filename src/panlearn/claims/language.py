@@ -1,4 +1,4 @@
-"""Language models: n-grams, perplexity, cross-entropy and smoothed labels."""
+"""Language models: n-grams, perplexity and cross-entropy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,6 @@ def entropy(p: np.ndarray, q: np.ndarray) -> float:
     """Cross-entropy -Σ p log q in nats; that of p with itself is its entropy."""
     some = p > 0
     return float(-(p[some] * np.log(q[some])).sum())
-
-
-def smooth(label: int, size: int, share: float, noise: np.ndarray | None = None) -> np.ndarray:
-    """The smoothed target (1 - ε) onehot + ε u, with u uniform unless it is given."""
-    uniform = np.full(size, 1 / size) if noise is None else noise
-    return (1 - share) * np.eye(size)[label] + share * uniform
-
-
-def smoothed_loss(log_p: np.ndarray, label: int, share: float) -> float:
-    """(1 - ε) times the plain loss, and ε times the mean of -log p over the classes."""
-    return float(-(1 - share) * log_p[label] - share * log_p.mean())
 
 
 @claim("A126")
@@ -129,31 +118,3 @@ def cross_entropy_is_entropy_and_divergence() -> Iterator[Evidence]:
     rng = np.random.default_rng(283)
     for p, q in rng.dirichlet(np.ones(6), (20, 2)):
         yield equal("H(P, Q)", entropy(p, q), entropy(p, p) + (p * np.log(p / q)).sum(), 1e-12)
-
-
-@claim("B295")
-def smoothed_labels() -> Iterator[Evidence]:
-    """Label smoothing makes the target (1 - e) onehot + e / K: (.925, .025, .025, .025) for K = 4
-    and e = .1. Its loss is (1 - e) times the plain one and e times the mean of -log p_k, and is
-    least, the entropy of the target, where p is the target.
-    """
-    target, rng = smooth(0, 4, 0.1), np.random.default_rng(295)
-    yield equal("target", target, [0.925, 0.025, 0.025, 0.025], 1e-15)
-    laws = rng.dirichlet(np.ones(4), 300)
-    losses = [smoothed_loss(np.log(p), 0, 0.1) for p in laws]
-    yield equal("both forms", losses, [entropy(target, p) for p in laws], 1e-12)
-    least = smoothed_loss(np.log(target), 0, 0.1)
-    yield equal("loss at the target", least, entropy(target, target), 1e-12)
-    yield at_least("least loss of 300 laws", min(losses), least)
-
-
-@claim("B296")
-def any_noise_smooths() -> Iterator[Evidence]:
-    """With any law u of the noise (1 - e) onehot + e u is a law: it sums to one and is not
-    negative.
-    """
-    rng = np.random.default_rng(296)
-    for share, u in zip(rng.random(50), rng.dirichlet(np.full(7, 0.3), 50), strict=True):
-        target = smooth(3, 7, float(share), u)
-        yield equal("sum", target.sum(), 1.0, 1e-14)
-        yield at_least("least entry", target.min(), 0.0)

@@ -164,19 +164,28 @@ def residual_blocks_start_from_the_identity() -> Iterator[Evidence]:
 def tensor_chain_rule_is_a_matrix_product() -> Iterator[Evidence]:
     """dL/dW_kl = sum_ij dL/dy_ij dy_ij/dW_kl; flattened, a contraction is a matrix product.
 
-    The text's superscripts are out of order: T_{i..k..} = sum_j P_{i..j..} Q_{j..k..}.
+    Here L is the squared loss of a network and W its first layer. The text's superscripts are out
+    of order: T_{i..k..} = sum_j P_{i..j..} Q_{j..k..}.
     """
     rng = np.random.default_rng(0)
     P, Q = rng.standard_normal((2, 3, 4, 5)), rng.standard_normal((4, 5, 6, 7))
     flat = (P.reshape(6, 20) @ Q.reshape(20, 42)).reshape(2, 3, 6, 7)
     yield equal("einsum and flattened product", np.einsum("abij,ijkl->abkl", P, Q), flat, 1e-12)
-    x, W = (torch.tensor(rng.standard_normal(s)) for s in ((2, 3), (3, 4)))
-    W.requires_grad_()
-    y = torch.tanh(x @ W)
-    outer = torch.tensor(rng.standard_normal((2, 4)))
-    jacobian = torch.autograd.functional.jacobian(lambda W: torch.tanh(x @ W), W)
-    (gradient,) = torch.autograd.grad((outer * y).sum(), W)
-    yield equal("sum over outputs", torch.einsum("ij,ijkl->kl", outer, jacobian), gradient, 1e-12)
+    module = network((3, 4, 2), "tanh")
+    x, target = (torch.tensor(rng.standard_normal(s)) for s in ((5, 3), (5, 2)))
+    W = module.layers[0].weight
+    (gradient,) = torch.autograd.grad(squared_loss(module, (x, target)).sum(), W)
+    (_, b), (V, c) = layers(module)
+
+    def outputs(W: Any) -> Any:
+        return torch.tanh(x @ W.T + torch.tensor(b)) @ torch.tensor(V).T + torch.tensor(c)
+
+    jacobian = torch.autograd.functional.jacobian(outputs, W.detach())
+    outer = outputs(W.detach()) - target
+    contracted = torch.einsum("ij,ijkl->kl", outer, jacobian)
+    yield equal("sum over outputs", contracted, gradient, 1e-12)
+    product = outer.reshape(10) @ jacobian.reshape(10, 12)
+    yield equal("flattened", product.reshape(4, 3), gradient, 1e-12)
 
 
 @claim("B113")
