@@ -51,15 +51,22 @@ def spline_error(f: Any, low: float, high: float, pieces: int) -> float:
 def one_hidden_layer_approximates() -> Iterator[Evidence]:
     """One hidden layer approximates continuous functions on compact sets, uniformly.
 
-    That needs an activation that is not a polynomial: with z^2 the features span parabolas only.
-    The texts say "any function", and one calls the ReLU bounded; neither is right.
+    Sixty-four rectified units, with outputs by least squares, are within 1e-2 of sin(2x) e^(x/3)
+    on [-pi, pi], and twice as many within a quarter of that. It needs an activation that is not a
+    polynomial: with z^2 the features span parabolas only. The texts say "any function", and one
+    calls the ReLU bounded; neither is right.
     """
 
     def f(x: np.ndarray) -> np.ndarray:
         return np.sin(2 * x) * np.exp(x / 3)
 
-    errors = [spline_error(f, -np.pi, np.pi, n) for n in (64, 128, 256)]
-    yield at_most("error of 64 units", errors[0], 1.5e-2)
+    grid, errors = np.linspace(-np.pi, np.pi, 20_001), []
+    for n in (64, 128, 256):
+        knots = np.linspace(-np.pi, np.pi, n + 1)
+        hats = np.stack([np.interp(grid[::10], knots, e) for e in np.eye(n + 1)], axis=1)
+        heights = np.linalg.lstsq(hats, f(grid[::10]))[0]
+        errors.append(np.abs(evaluate(spline(knots, heights), grid) - f(grid)).max())
+    yield at_most("error of 64 units", errors[0], 1e-2)
     for before, after in itertools.pairwise(errors):
         yield true("about four times smaller", 3.5 <= before / after <= 4.5)
     rng = np.random.default_rng(0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
+from scipy.special import softmax
 
 from panlearn.claims.claim import Evidence, at_least, claim, equal, true
 from panlearn.text import NGramModel
@@ -19,22 +20,42 @@ def entropy(p: np.ndarray, q: np.ndarray) -> float:
     return float(-(p[some] * np.log(q[some])).sum())
 
 
+def _rank(law: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> int:
+    """The rank of the derivative of a law, by central differences."""
+    at, h = at.ravel(), 1e-5
+    steps = [(law(at + h * e) - law(at - h * e)) / (2 * h) for e in np.eye(len(at))]
+    return int(np.linalg.matrix_rank(np.array(steps), tol=1e-8))
+
+
 @claim("A126")
 def windows_need_fewer_parameters() -> Iterator[Evidence]:
     """The joint law of m words out of N has N^m - 1 free parameters; a table of the next word given
     the last k has N^k (N - 1): a law for each context.
+
+    The number is the rank of the derivative of the law by the scores that make it up.
     """
-    n, k, m = 5, 2, 4
+    n, k, m = 3, 1, 4
     words = [f"w{i}" for i in range(n - 2)]  # besides these the end and the unknown word
-    model = NGramModel(k + 1, smoothing="add_k").fit([words, words[::-1]])
     names = ["</s>", "<unk>", *words]
-    laws = [list(model.distribution(context).values()) for context in product(names, repeat=k)]
-    yield equal("sums of the laws", np.sum(laws, axis=1), np.ones(len(laws)), 1e-12)
-    free = sum(len(law) - 1 for law in laws)
-    yield equal("free numbers of a window of k", free, n**k * (n - 1))
-    joint = np.random.default_rng(0).dirichlet(np.ones(n**m))
-    yield equal("free numbers of the joint law", joint.size - 1, n**m - 1)
-    yield at_least("joint law over the window", (n**m - 1) / free, 1.0)
+    documents = [list(d) for size in (1, 2, 3) for d in product(names[1:], repeat=size)]
+    rng = np.random.default_rng(0)
+
+    def joint_of(laws: np.ndarray) -> np.ndarray:
+        """The law of m words after each context, each as probable."""
+        steps = (
+            laws[[a, *path[:-1]], path] for a in range(n) for path in product(range(n), repeat=m)
+        )
+        return np.array([np.prod(step) for step in steps]) / n
+
+    model = NGramModel(k + 1, smoothing="add_k").fit(documents, sample_weight=rng.random(14))
+    table = np.array([[model.probability(w, [a]) for w in names] for a in names])
+    yield equal("sums of the laws", table.sum(axis=1), np.ones(n**k), 1e-12)
+    yield equal("sum of the joint law", joint_of(table).sum(), 1.0, 1e-12)
+    scores = np.log(table)
+    by_window = _rank(lambda z: joint_of(softmax(z.reshape(n, n), axis=1)), scores)
+    yield equal("free numbers of a window of k", by_window, n**k * (n - 1))
+    whole = _rank(lambda z: softmax(z), rng.normal(size=n**m))
+    yield equal("free numbers of the joint law", whole, n**m - 1)
 
 
 @claim("A127")

@@ -300,12 +300,14 @@ def a_step_minimises_a_model() -> Iterator[Evidence]:
 def too_large_a_step_diverges() -> Iterator[Evidence]:
     """On a quadratic of curvature L gradient descent diverges if and only if the step exceeds 2/L.
 
-    At 2/L itself it neither grows nor shrinks.
+    Each step multiplies x by 1 - tL. At 2/L itself it neither grows nor shrinks.
     """
     problem = Quadratic(np.array([[5.0]]), np.zeros(1))
-    for times, steps in ((1.99, 400), (2.01, 400)):
-        size = abs(descend(problem, np.ones(1), steps, step=times / 5).x[0])
-        yield (at_most if times < 2 else at_least)(f"|x| at t={times}/L", size, times - 1)
+    for times in (0.5, 1.99, 2.0, 2.01, 3.0):
+        size = np.abs(descend(problem, np.ones(1), 100, step=times / 5).path[:, 0])
+        ratio = size / abs(1 - times) ** np.arange(101)
+        yield equal(f"|x| / |1 - tL|^k at t={times}/L", ratio, np.ones(101), 1e-9)
+        yield true("shrinks below 2/L, grows above", np.sign(size[-1] - 1) == np.sign(times - 2))
     run = gradient_descent(problem.value, [1.0], jac=problem.gradient, step=2.0, maxiter=2000)
     yield true("a run that overflows says that it diverged", "Diverged" in run.message)
 
