@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,12 +109,27 @@ class Claim:
         """Run the claim; an exception is a verdict too, never a crash of the caller."""
         start = perf_counter()
         try:
-            # on small problems the threads of BLAS wait for each other longer than they work
-            with one_blas_thread():
+            with _one_thread():
                 evidence, error = tuple(self.measure()), ""
         except Exception as exception:
             evidence, error = (), f"{type(exception).__name__}: {exception}"
         return Verdict(self, evidence, error, perf_counter() - start)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Hold BLAS, and PyTorch if it is there, to one thread.
+
+    On small problems threads wait for each other longer than they work, above all if other
+    processes want the cores too.
+    """
+    with contextlib.ExitStack() as held:
+        held.enter_context(one_blas_thread())
+        if "torch" in sys.modules:
+            from panlearn.neural._threads import one_thread
+
+            held.enter_context(one_thread())
+        yield
 
 
 def claim(
