@@ -15,6 +15,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from panlearn.claims.tracing import Ran, record
 from panlearn.core.extras import MissingExtraError
 from panlearn.core.threads import one_blas_thread
 
@@ -69,6 +70,7 @@ class Verdict:
     evidence: tuple[Evidence, ...]
     error: str
     seconds: float
+    ran: Ran | None = None
 
     @property
     def holds(self) -> bool:
@@ -105,15 +107,18 @@ class Claim:
         """The module that the claim stands in."""
         return self.measure.__module__.rpartition(".")[2]
 
-    def verify(self) -> Verdict:
-        """Run the claim; an exception is a verdict too, never a crash of the caller."""
+    def verify(self, *, trace: bool = False) -> Verdict:
+        """Run the claim; an exception is a verdict too, never a crash of the caller.
+
+        With `trace` the verdict tells what of the library ran, and takes longer.
+        """
         start = perf_counter()
-        try:
-            with _one_thread():
+        with _one_thread(), record() if trace else contextlib.nullcontext() as ran:
+            try:
                 evidence, error = tuple(self.measure()), ""
-        except Exception as exception:
-            evidence, error = (), f"{type(exception).__name__}: {exception}"
-        return Verdict(self, evidence, error, perf_counter() - start)
+            except Exception as exception:
+                evidence, error = (), f"{type(exception).__name__}: {exception}"
+        return Verdict(self, evidence, error, perf_counter() - start, ran)
 
 
 @contextlib.contextmanager
