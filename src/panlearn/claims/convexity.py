@@ -56,6 +56,8 @@ def strong_convexity() -> Iterator[Evidence]:
                     2 * (problem.value(y) - problem.value(x) - g @ (y - x)) / gap,
                 ]
             )
+        numeric = gradient_descent(problem.value, x, maxiter=0).jac
+        yield equal(f"gradient and differences, {name}", g, numeric, 1e-6)
         for form, least in zip(("monotone", "tangent"), np.min(slack, axis=0), strict=True):
             yield at_least(f"largest m of the {form} form, {name}", least, 0.5 - 1e-10)
             yield at_most(f"largest m of the {form} form, {name}", least, 0.6)
