@@ -6,13 +6,13 @@ bench``), so every figure on the page is one that a run produced.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import re
 import sys
 import xml.etree.ElementTree as ET
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import panlearn
@@ -26,9 +26,10 @@ Status
 ======
 
 Written by ``python -m benchmarks.status`` from the last test and benchmark runs; never by hand.
-*Checks* counts scikit-learn's estimator checks that passed, *claims* are those whose code exercises
-the method, *parity* counts the tests against a peer that passed. A ratio is the time of the fastest
-peer over the time of panlearn on the same data in one process: above 1, panlearn is faster.
+*Checks* counts scikit-learn's estimator checks that passed, *claims* are those that hold and call
+the method, *parity* counts the tests against a peer that passed and call it; which methods a claim
+or a test calls was traced as it ran. A ratio is the time of the fastest peer over the time of
+panlearn on the same data in one process: above 1, panlearn is faster.
 """
 
 
@@ -41,70 +42,49 @@ def exports() -> dict[str, str]:
     }
 
 
-def names_in(function: ast.AST) -> set[str]:
-    """The identifiers that a piece of source mentions."""
-    nodes = list(ast.walk(function))
-    plain = {n.id for n in nodes if isinstance(n, ast.Name)}
-    return plain | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+@dataclass
+class Outcomes:
+    """What the last run of the tests says of each public name, such as ``linear.Ridge``."""
+
+    checks: Counter[str] = field(default_factory=Counter)  # by name alone
+    claims: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    parity: Counter[str] = field(default_factory=Counter)
+    parts: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    mathematics: list[str] = field(default_factory=list)
+    totals: Counter[str] = field(default_factory=Counter)
 
 
-def mentions(path: Path) -> dict[str, set[str]]:
-    """For each function of a file, the identifiers it mentions, helpers of the file included."""
-    tree = ast.parse(path.read_text())
-    direct = {n.name: names_in(n) for n in tree.body if isinstance(n, ast.FunctionDef)}
-    constants = {
-        target.id: names_in(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    known = {**constants, **direct}
+def outcomes(junit: Path) -> Outcomes:
+    """Passed checks, claims and parity tests of each name; what ran is what was traced.
 
-    def closure(name: str) -> set[str]:
-        seen, queue = set(), [name]
-        while queue:
-            for found in known.get(queue.pop(), set()) - seen:
-                seen.add(found)
-                queue.append(found)
-        return seen
-
-    return {name: closure(name) for name in direct}
-
-
-def claims_of() -> dict[str, list[str]]:
-    """The ids of the claims whose code exercises each public name."""
-    found = defaultdict(list)
-    for path in sorted((ROOT / "src/panlearn/claims").glob("*.py")):
-        used = mentions(path)
-        for node in ast.parse(path.read_text()).body:
-            for mark in getattr(node, "decorator_list", []):
-                if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "claim":
-                    for name in used[node.name]:
-                        found[name].append(mark.args[0].value)
-    return found
-
-
-def outcomes() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Passed estimator checks and parity tests of each name, and totals by outcome."""
-    checks, parity, totals = (defaultdict(int) for _ in range(3))
-    used: dict[str, dict[str, set[str]]] = {}
-    for case in ET.parse(JUNIT).iter("testcase"):
+    A claim that runs no public name is listed by the files that it runs, and one that runs none of
+    these is mathematics.
+    """
+    found = Outcomes()
+    for case in ET.parse(junit).iter("testcase"):
         module, name = case.get("classname", ""), case.get("name", "")
         bad = [k for k in ("failure", "error", "skipped") if case.find(k) is not None]
         outcome = bad[0] if bad else "passed"
-        totals[outcome] += 1
+        found.totals[outcome] += 1
         if outcome != "passed":
             continue
+        traced = {p.get("name"): (p.get("value") or "").split() for p in case.iter("property")}
+        proof = name.startswith("test_claim_holds") or module.startswith("tests.parity")
+        if proof and "methods" not in traced:
+            sys.exit(f"{junit} does not tell what {name} ran: run `make test` again")
         if match := re.match(r"test_check\[(\w+)\(", name):
-            checks[match[1]] += 1
-        if module.startswith("tests.parity"):
-            path = ROOT / (module.replace(".", "/") + ".py")
-            if module not in used:
-                used[module] = mentions(path)
-            for mentioned in used[module].get(name.partition("[")[0], ()):
-                parity[mentioned] += 1
-    return checks, parity, totals
+            found.checks[match[1]] += 1
+        elif match := re.match(r"test_claim_holds\[(\w+)\]", name):
+            for method in traced["methods"]:
+                found.claims[method].append(match[1])
+            if not traced["files"]:
+                found.mathematics.append(match[1])
+            elif not traced["methods"]:
+                for file in traced["files"]:
+                    found.parts[file].append(match[1])
+        elif module.startswith("tests.parity"):
+            found.parity.update(traced["methods"])
+    return found
 
 
 def benchmarks_of() -> tuple[dict[str, list[str]], list[str]]:
@@ -157,11 +137,12 @@ def write_readme() -> None:
 def main() -> None:
     if not JUNIT.exists():
         sys.exit(f"{JUNIT} is missing: run `make test` first")
-    claims, (checks, parity, totals) = claims_of(), outcomes()
-    ratios, machines = benchmarks_of()
+    tests, (ratios, machines) = outcomes(JUNIT), benchmarks_of()
     lines = [
         INTRODUCTION,
-        "Tests: " + ", ".join(f"{n} {outcome}" for outcome, n in sorted(totals.items())) + ".",
+        "Tests: "
+        + ", ".join(f"{n} {outcome}" for outcome, n in sorted(tests.totals.items()))
+        + ".",
         "",
         ".. list-table::",
         "   :header-rows: 1",
@@ -174,21 +155,25 @@ def main() -> None:
         "     - Ratio",
     ]
     for name, family in exports().items():
+        method = f"{family}.{name}"
         lines += [
-            f"   * - {family}.{name}",
-            f"     - {checks.get(name) or ''}".rstrip(),
-            f"     - {', '.join(sorted(claims.get(name, []), key=_order))}".rstrip(),
-            f"     - {parity.get(name) or ''}".rstrip(),
+            f"   * - {method}",
+            f"     - {tests.checks[name] or ''}".rstrip(),
+            f"     - {_listed(tests.claims[method])}".rstrip(),
+            f"     - {tests.parity[method] or ''}".rstrip(),
             f"     - {'; '.join(ratios.get(name, []))}".rstrip(),
         ]
+    lines += ["", "Claims that run a part of the library without the method around it:", ""]
+    lines += [f"- ``{file}``: {_listed(ids)}" for file, ids in sorted(tests.parts.items())]
+    lines += ["", f"Claims on mathematics alone: {_listed(tests.mathematics)}."]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))
     write_readme()
     print(f"wrote {PAGE.relative_to(ROOT)} and the figures of README.md")
 
 
-def _order(claim: str) -> tuple[str, int]:
-    return claim[0], int(claim[1:])
+def _listed(claims: list[str]) -> str:
+    return ", ".join(sorted(claims, key=lambda claim: (claim[0], int(claim[1:]))))
 
 
 if __name__ == "__main__":

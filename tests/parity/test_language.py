@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from tests.text.test_hmm_tagger import corpus
 
-from panlearn.claims.language import smoothed_loss
 from panlearn.text import HMMTagger, NGramModel, SpellCorrector
 
 TEXTS = ["a b a c a b", "b a b", "c", "a a a b c b a", "b c b c a d", "d a b a c", "a d d"]
@@ -65,17 +64,6 @@ def test_shares_and_added_counts_are_those_of_nltk(name):
         law = model.distribution([context])
         for word in vocabulary:
             assert law[word] == pytest.approx(peer.score(word, [context]), rel=1e-12)
-
-
-def test_the_smoothed_loss_of_the_claims_is_that_of_torch(rng):
-    torch = pytest.importorskip("torch")
-    logits = rng.normal(size=(20, 4))
-    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    for share in (0.0, 0.1, 0.7):
-        loss = torch.nn.CrossEntropyLoss(label_smoothing=share)
-        theirs = loss(torch.tensor(logits), torch.full((20,), 2)).item()
-        ours = np.mean([smoothed_loss(row, 2, share) for row in log_p])
-        assert ours == pytest.approx(theirs, rel=1e-12)
 
 
 def test_the_tagger_is_as_right_as_those_of_nltk(rng):

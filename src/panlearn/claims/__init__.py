@@ -6,6 +6,6 @@ from an installed wheel and prints what holds. Where a text is wrong, the claim 
 corrected version and says so.
 """
 
-from panlearn.claims.claim import Claim, Evidence, Verdict, all_claims, verify
+from panlearn.claims.claim import Claim, Evidence, Verdict, absent_claims, all_claims, verify
 
-__all__ = ["Claim", "Evidence", "Verdict", "all_claims", "verify"]
+__all__ = ["Claim", "Evidence", "Verdict", "absent_claims", "all_claims", "verify"]

@@ -51,15 +51,22 @@ def spline_error(f: Any, low: float, high: float, pieces: int) -> float:
 def one_hidden_layer_approximates() -> Iterator[Evidence]:
     """One hidden layer approximates continuous functions on compact sets, uniformly.
 
-    That needs an activation that is not a polynomial: with z^2 the features span parabolas only.
-    The texts say "any function", and one calls the ReLU bounded; neither is right.
+    Sixty-four rectified units, with outputs by least squares, are within 1e-2 of sin(2x) e^(x/3)
+    on [-pi, pi], and twice as many within a quarter of that. It needs an activation that is not a
+    polynomial: with z^2 the features span parabolas only. The texts say "any function", and one
+    calls the ReLU bounded; neither is right.
     """
 
     def f(x: np.ndarray) -> np.ndarray:
         return np.sin(2 * x) * np.exp(x / 3)
 
-    errors = [spline_error(f, -np.pi, np.pi, n) for n in (64, 128, 256)]
-    yield at_most("error of 64 units", errors[0], 1.5e-2)
+    grid, errors = np.linspace(-np.pi, np.pi, 20_001), []
+    for n in (64, 128, 256):
+        knots = np.linspace(-np.pi, np.pi, n + 1)
+        hats = np.stack([np.interp(grid[::10], knots, e) for e in np.eye(n + 1)], axis=1)
+        heights = np.linalg.lstsq(hats, f(grid[::10]))[0]
+        errors.append(np.abs(evaluate(spline(knots, heights), grid) - f(grid)).max())
+    yield at_most("error of 64 units", errors[0], 1e-2)
     for before, after in itertools.pairwise(errors):
         yield true("about four times smaller", 3.5 <= before / after <= 4.5)
     rng = np.random.default_rng(0)
@@ -114,31 +121,6 @@ def regions_of_one_layer() -> Iterator[Evidence]:
     patterns = ((layer(points) > 0).long() * 2 ** torch.arange(7)).sum(1)
     expected = sum(math.comb(7, j) for j in range(3))
     yield equal("activation patterns", len(patterns.unique()), expected)
-
-
-@claim("A99")
-def bernstein_polynomials_converge() -> Iterator[Evidence]:
-    """Bernstein polynomials approximate |x - 1/2| uniformly, with an error of order m^(-1/2)."""
-    x = np.linspace(0, 1, 2001)
-    errors = []
-    for m in (10, 40, 160, 640):
-        k = np.arange(m + 1)
-        log_binomial = np.array(
-            [math.lgamma(m + 1) - math.lgamma(i + 1) - math.lgamma(m - i + 1) for i in k]
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = log_binomial + k * np.log(x[:, None]) + (m - k) * np.log1p(-x[:, None])
-        basis = np.where(np.isnan(logs), 1.0, np.exp(logs))  # 0 log 0 at the two ends
-        errors.append(np.abs(basis @ np.abs(k / m - 0.5) - np.abs(x - 0.5)).max())
-    yield equal("errors at degree 10, 40, 160, 640", errors, [0.123, 0.063, 0.031, 0.016], 1e-3)
-
-
-@claim("A100")
-def uniform_is_stricter_than_pointwise() -> Iterator[Evidence]:
-    """x^n goes to zero at every point of [0, 1), but its largest value stays near one."""
-    n = 10_000
-    yield at_most("at 0.99", 0.99**n, 1e-40)
-    yield at_least("near one", (1 - 1e-3 / n) ** n, 0.99)
 
 
 @claim("A101")
@@ -224,25 +206,6 @@ def a_network_interpolates_the_sine() -> Iterator[Evidence]:
     yield at_least("and nearly all of the bound", error, 0.99 * bound)
     ratio = error / spline_error(np.sin, 0, 2 * np.pi, 128)
     yield true("about four times smaller", 3.9 <= ratio <= 4.1)
-
-
-@claim("B124")
-def rules_of_differentiation() -> Iterator[Evidence]:
-    """Sums, products, quotients (f'g - fg') / g^2 and chains; the text's quotient has a plus."""
-    x, y = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (1.3, 0.7))
-    f, g = torch.sin(x), x**2 + 1
-    df, dg = torch.cos(x), 2 * x
-
-    def derivative(value: Any, of: Any = x) -> float:
-        return torch.autograd.grad(value, of, retain_graph=True)[0].item()
-
-    yield equal("sum", derivative(f + g), (df + dg).item(), 1e-12)
-    yield equal("product", derivative(f * g), (df * g + f * dg).item(), 1e-12)
-    yield equal("quotient", derivative(f / g), ((df * g - f * dg) / g**2).item(), 1e-12)
-    yield equal("chain", derivative(torch.exp(f)), (torch.exp(f) * df).item(), 1e-12)
-    h = (x + 2 * y**3) ** 2
-    yield equal("d/dx (x + 2y^3)^2", derivative(h), (2 * (x + 2 * y**3)).item(), 1e-12)
-    yield equal("d/dy (x + 2y^3)^2", derivative(h, y), (12 * y**2 * (x + 2 * y**3)).item(), 1e-12)
 
 
 @claim("B125")

@@ -164,10 +164,10 @@ def a_floor_that_keeps_em_monotone() -> Iterator[Evidence]:
     """
     X, psi, nu, d = _rows(), 0.3 * np.eye(2), 3.0, 2
     least = {"penalised": np.inf, "constrained": np.inf, "added": np.inf}
-    for seed in range(4):
+    for seed in range(60):
         for name in least:
             at, last = _mixture(seed), -np.inf
-            for _ in range(40):
+            for _ in range(15):
                 seen = expect(at, X)
                 value, covariances = seen.log_likelihood, _scatters(at, seen)
                 count = seen.count[:, None, None]

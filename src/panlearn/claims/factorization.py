@@ -110,12 +110,24 @@ def factors_are_not_identifiable() -> Iterator[Evidence]:
 def as_many_factors_as_rows_or_columns_fit_perfectly() -> Iterator[Evidence]:
     """K = N fits with (W, Z) = (X, I), K = D with (I, Xᵀ); the error does not rise with K.
 
-    The text writes Z = X for the second. The lesser of D and N is enough.
+    From Z = I a sweep of least squares finds W = X and stays there, and from Z = Xᵀ it finds
+    W = I. The text writes Z = X for the second. The lesser of D and N is enough.
     """
-    X = np.random.default_rng(172).normal(size=(7, 5))
-    yield equal("X Iᵀ", X @ np.eye(5).T, X, 0)
-    yield equal("I (Xᵀ)ᵀ", np.eye(7) @ X.T.T, X, 0)
+    rng = np.random.default_rng(172)
+    X = rng.normal(size=(7, 5))
+    with threads() as share:
+        for name, rows, start in (("X", X, np.eye(5)), ("I", X.T, X)):
+            sides = _alternation(rows, 5, 0.0)
+            sides.items[:] = start
+            error = sides.iterate(share)
+            expected = rows @ np.linalg.pinv(start.T)
+            yield equal(f"W and {name}", sides.users, expected, 1e-10)
+            yield equal("Z", sides.items, start, 1e-10)
+            yield equal("error", error, 0.0, 1e-10)
+    yield equal("W of the second", X.T @ np.linalg.pinv(X.T), np.eye(5), 1e-10)
     errors = [np.linalg.norm(X - _product(_fit(X, k, 0.0, 400))) for k in range(1, 6)]
+    best = np.sqrt(np.r_[np.cumsum(np.linalg.svd(X)[1][::-1] ** 2)[::-1][1:], 0.0])
+    yield equal("errors and those of the best of rank K", errors, best, 1e-6)
     yield at_most("largest rise of the error with K", np.diff(errors).max(), 1e-8)
     yield at_most("error at K = min(D, N)", errors[-1], 1e-8)
 

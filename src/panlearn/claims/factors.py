@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
-from panlearn.latent import PCA, FactorAnalysis, ProbabilisticPCA
+from panlearn.latent import PCA, FactorAnalysis, GaussianMixture, ProbabilisticPCA
 from panlearn.latent.factor_analysis import _with_best_loadings
 
 
@@ -29,19 +29,23 @@ def _likelihood(A: np.ndarray, S: np.ndarray) -> float:
 def the_sample_covariance_is_most_likely() -> Iterator[Evidence]:
     """Σ log N(x | 0, A) = −(n/2)(tr(S A⁻¹) + log det A) + const, largest at A = S.
 
-    The text has the wrong sign before log det A.
+    So says the density of probabilistic PCA of its rows, whatever A it has learned; and a mixture
+    of one component learns S. The text has the wrong sign before log det A.
     """
     X = _rows()
     n, d = X.shape
     S, rng = X.T @ X / n, np.random.default_rng(0)
-    A = S + 0.3 * np.eye(d)
-    whole = multivariate_normal(np.zeros(d), A).logpdf(X).sum()
-    yield equal("the two sides", whole, n * (_likelihood(A, S) - d / 2 * np.log(2 * np.pi)), 1e-8)
+    for k in (1, 4):
+        model = ProbabilisticPCA(k).fit(X)
+        right = n * (_likelihood(model.get_covariance(), S) - d / 2 * np.log(2 * np.pi))
+        yield equal(f"the two sides, {k} factors", model.score_samples(X).sum(), right, 1e-8)
+    best = GaussianMixture(1, reg_covar=0).fit(X)
+    yield equal("covariance learned", best.covariances_[0], S, 1e-10)
     others = []
     for _ in range(200):
         root = np.eye(d) + 0.1 * rng.normal(size=(d, d))
-        others.append(_likelihood(root @ S @ root.T, S))
-    yield at_most("best of 200 others less that of S", max(others) - _likelihood(S, S), 0.0)
+        others.append(multivariate_normal(np.zeros(d), root @ S @ root.T).logpdf(X).mean())
+    yield at_most("best of 200 others less that of S", max(others) - best.score(X), 0.0)
 
 
 @claim("A163")

@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 from panlearn.claims.claim import Evidence, at_most, claim, equal
 from panlearn.kernel import GaussianProcessRegressor, KernelRidge
 from panlearn.kernel.kernels import RBF, Linear, White
+from panlearn.linear import BayesianLinearRegression
 
 
 def _condition(kernel: Any, X: np.ndarray, y: np.ndarray, noise: float) -> GaussianProcessRegressor:
@@ -100,10 +101,16 @@ def process_ridge_and_bayesian_regression() -> Iterator[Evidence]:
         "mean and ridge", _condition(RBF(), X, y, 0.4).predict(new), ridge.predict(new), 1e-10
     )
     mean, std = _condition(Linear(), X, y, 0.4).predict(new, return_std=True)
+    linear = BayesianLinearRegression(
+        prior_covariance=1.0, noise_variance=0.4, fit_intercept=False
+    ).fit(X, y)
+    predicted, spread = linear.predict(new, return_std=True)
+    yield equal("mean of Bayesian regression", mean, predicted, 1e-10)
+    yield equal("its variance, less the noise", std**2, spread**2 - 0.4, 1e-10)
     covariance = np.linalg.inv(np.eye(3) + X.T @ X / 0.4)
-    yield equal("mean of Bayesian regression", mean, new @ covariance @ X.T @ y / 0.4, 1e-10)
-    spread = np.sqrt(np.einsum("ij,jk,ik->i", new, covariance, new))
-    yield equal("its deviation", std, spread, 1e-10)
+    yield equal("mean by the formula", mean, new @ covariance @ X.T @ y / 0.4, 1e-10)
+    variance = np.einsum("ij,jk,ik->i", new, covariance, new)
+    yield equal("variance by the formula", std**2, variance, 1e-10)
 
 
 @claim("B92")

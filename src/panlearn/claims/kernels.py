@@ -248,7 +248,8 @@ def quadratic_features() -> Iterator[Evidence]:
 @claim("B77")
 def trace_inner_product() -> Iterator[Evidence]:
     """⟨A, B⟩ = tr(AᵀB) obeys ⟨AB, C⟩ = ⟨B, AᵀC⟩ and ⟨A, BC⟩ = ⟨BᵀA, C⟩ = ⟨ACᵀ, B⟩, so xᵀQx is
-    ⟨xxᵀ, Q⟩. The text has ⟨ABᵀ, C⟩, which is wrong: its shapes do not even fit.
+    ⟨xxᵀ, Q⟩, and the quadratic kernel of x and z is ⟨xxᵀ, zzᵀ⟩. The text has ⟨ABᵀ, C⟩, which is
+    wrong: its shapes do not even fit.
     """
     rng = np.random.default_rng(77)
     A, B, C = rng.standard_normal((2, 3)), rng.standard_normal((3, 4)), rng.standard_normal((2, 4))
@@ -257,6 +258,10 @@ def trace_inner_product() -> Iterator[Evidence]:
     yield equal("⟨C, AB⟩ and ⟨CBᵀ, A⟩", np.vdot(C, A @ B), np.vdot(C @ B.T, A), 1e-12)
     x, Q = rng.standard_normal(4), rng.standard_normal((4, 4))
     yield equal("xᵀQx and ⟨xxᵀ, Q⟩", x @ Q @ x, np.vdot(np.outer(x, x), Q), 1e-12)
+    rows = rng.standard_normal((6, 4))
+    outer = np.einsum("ni,nj->nij", rows, rows)
+    traces = np.einsum("nij,mij->nm", outer, outer)
+    yield equal("kernel and ⟨xxᵀ, zzᵀ⟩", Polynomial(2, gamma=1.0, coef0=0.0)(rows), traces, 1e-12)
 
 
 @claim("B78")

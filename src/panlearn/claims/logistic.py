@@ -101,15 +101,27 @@ def surrogates_bound_the_mistakes() -> Iterator[Evidence]:
 def gradients_of_margin_losses() -> Iterator[Evidence]:
     """The slope of the logistic loss is at most 1 in size; that of exp(-m) explodes.
 
-    So one wrong row cannot dominate a logistic fit. The linear loss -m is unbounded below. The
-    text's list of properties (zero when correct, and so on) holds for none of the three.
+    So a wrong row pulls a logistic fit by its own length at most. The linear loss -m is unbounded
+    below: descent on it goes on for ever. The text's list of properties (zero when correct, and so
+    on) holds for none of the three.
     """
     grid = np.linspace(-50, 50, 1001)
-    yield at_most("largest slope, logistic", np.abs(log_slope(grid)).max(), 1.0)
+    slopes = log_slope(grid)
+    yield at_most("largest slope, logistic", np.abs(slopes).max(), 1.0)
     yield equal("slope at -50, logistic", log_slope(np.array([-50.0])), [-1.0], 1e-12)
-    yield at_least("slope at -50, exponential", np.exp(50.0), 1e21)
+    numeric = np.gradient(log_loss(grid), grid)
+    yield equal("slopes and differences, logistic", slopes[1:-1], numeric[1:-1], 1e-3)
+    for m in (-5.0, -20.0, -50.0):
+        slope = gradient_descent(lambda v: float(np.exp(-v[0])), [m], maxiter=0).jac[0]
+        yield equal(f"slope at {m}, exponential, times e^m", slope * np.exp(m), -1.0, 1e-6)
+    x, y = np.array([[3.0, 4.0]]), np.zeros(1, dtype=int)
+    for far in (1.0, 1e3, 1e6):
+        pull = Loss.of(x, y, None, far * x, np.zeros(1)).gradient[0, :2]
+        yield at_most("pull of a wrong row", np.linalg.norm(pull), 5.0)
     yield at_least("logistic loss of a correct row, m = 5", log_loss(np.array([5.0]))[0], 1e-3)
-    yield at_most("linear loss at m = 1e6", -1e6, -1e5)
+    run = gradient_descent(lambda v: -v[0], [0.0], jac=lambda v: -np.ones(1), step=1.0)
+    yield equal("linear loss after 1000 steps", run.fun, -1000.0, 1e-9)
+    yield true("which end without a minimum", not run.success)
 
 
 @claim("A53")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -48,10 +49,22 @@ def names_of_components_do_not_matter() -> Iterator[Evidence]:
 
 @claim("A141")
 def responsibilities_sum_to_one() -> Iterator[Evidence]:
-    """Responsibilities π_k N_k / Σ π_l N_l of a row sum to 1, however far the row is."""
+    """Responsibilities π_k N_k / Σ π_l N_l of a row sum to 1, however far the row is.
+
+    A thousand units away, where each density underflows, they are still those of the formula.
+    """
     model = _fit(_rows(), random_state=0)
-    far = np.r_[_rows(), [[1e3, 1e3], [-1e6, 0.0]]]
-    yield equal("sums and 1", model.predict_proba(far).sum(axis=1), np.ones(len(far)), 1e-12)
+    far = np.array([[1e3, 1e3], [-1e3, 0.0], [0.0, 1e3], [-1e6, 0.0], [1e8, 1e8]])
+    rows = np.r_[_rows(), far]
+    found = model.predict_proba(rows)
+    yield equal("sums and 1", found.sum(axis=1), np.ones(len(rows)), 1e-12)
+    parts = zip(model.weights_, model.means_, model.covariances_, strict=True)
+    joint = np.stack(
+        [np.log(w) + multivariate_normal(m, c).logpdf(rows) for w, m, c in parts], axis=1
+    )
+    yield at_most("largest density of the far rows", np.exp(joint[-5:]).max(), 0.0)
+    expected = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    yield equal("the formula in logarithms", found, expected, 1e-9)
 
 
 @claim("A144")
@@ -62,24 +75,49 @@ def em_never_lowers_the_likelihood() -> Iterator[Evidence]:
     keeps the property if it is a constraint of the maximisation, not if it is added afterwards.
     """
     X = _rows()
-    for floor in (1e-9, 0.5):
-        fits = [_fit(X, tol=0, max_iter=40, reg_covar=floor, random_state=s) for s in range(6)]
+    for floor, n_starts in ((1e-9, 30), (0.5, 10)):
+        fits = [
+            _fit(X, tol=0, max_iter=60, reg_covar=floor, random_state=s) for s in range(n_starts)
+        ]
         steps = [np.diff(m.history_["log_likelihood"]).min() for m in fits]
         yield at_least(f"smallest step at a floor of {floor}", min(steps), -1e-9)
+        yield at_least("iterations", min(len(m.history_["log_likelihood"]) for m in fits), 60)
 
 
 @claim("A149")
 def labels_make_em_a_discriminant_analysis() -> Iterator[Evidence]:
-    """With every label given, EM is the fit of a Gaussian a class, in one maximisation.
+    """With every label given, EM is the fit of a Gaussian a class, in one maximisation; with none
+    it is plain EM; with some, the rows that have one keep it.
 
     The text's indicator is that of the label of the row itself, γ_j(x_i) = 1[j = y_i].
     """
     X, y = _rows(), np.repeat([0, 1], 60)
-    model = GaussianMixture(2, use_labels=True, reg_covar=1e-12, random_state=0).fit(X, y)
+    settings: dict[str, Any] = {"reg_covar": 1e-12, "random_state": 0, "tol": 1e-10}
+    model = GaussianMixture(2, use_labels=True, **settings).fit(X, y)
     for j in range(2):
         yield equal(f"mean of class {j}", model.means_[j], X[y == j].mean(axis=0), 1e-10)
         covariance = np.cov(X[y == j].T, bias=True)
         yield equal(f"covariance of class {j}", model.covariances_[j], covariance, 1e-10)
+    yield equal("weights", model.weights_, [0.5, 0.5], 1e-12)
+    once = GaussianMixture(2, use_labels=True, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        once.set_params(max_iter=1).fit(X, y)
+    yield equal("after one iteration", once.covariances_, model.covariances_, 1e-10)
+    plain = GaussianMixture(2, max_iter=500, **settings).fit(X)
+    unlabelled = GaussianMixture(2, max_iter=500, use_labels=True, **settings)
+    unlabelled.fit(X, np.full(120, -1))
+    for name in ("weights_", "means_", "covariances_"):
+        yield equal(
+            f"{name} without labels", getattr(unlabelled, name), getattr(plain, name), 1e-10
+        )
+    some = y.copy()
+    some[:3], some[60:63], some[3:60], some[63:] = 1, 0, -1, -1  # wrong ones, which are kept too
+    partly = GaussianMixture(2, max_iter=5000, use_labels=True, **settings).fit(X, some)
+    q = partly.predict_proba(X)
+    q[some >= 0] = np.eye(2)[some[some >= 0]]
+    yield equal("means at the end", partly.means_, (q.T @ X) / q.sum(axis=0)[:, None], 1e-5)
+    yield equal("weights at the end", partly.weights_, q.mean(axis=0), 1e-5)
 
 
 def _total(model: GaussianMixture) -> float:

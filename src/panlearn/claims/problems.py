@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult
-from scipy.special import expit
 
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature
 from panlearn.optimize import gradient_descent, newton
 
 
@@ -38,7 +38,10 @@ def random_quadratic(spectrum: np.ndarray, seed: int) -> Quadratic:
 
 @dataclass(frozen=True)
 class Logistic:
-    r"""The mean of :math:`\log(1 + e^{-y_i x_i^\top w})` over the rows, with a ridge."""
+    r"""The mean of :math:`\log(1 + e^{-y_i x_i^\top w})` over the rows, with a ridge.
+
+    The sums are those that `LogisticRegression` is fitted by.
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -51,17 +54,25 @@ class Logistic:
 
     def value(self, w: np.ndarray) -> float:
         """The mean loss."""
-        return float(np.logaddexp(0, -self.y * (self.X @ w)).mean() + self.ridge * w @ w / 2)
+        return self._sums(w).loss / len(self.y) + float(self.ridge * w @ w / 2)
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """Its gradient."""
-        weight = -self.y * expit(-self.y * (self.X @ w)) / len(self.y)
-        return self.X.T @ weight + self.ridge * w
+        return self._sums(w).gradient[0, :-1] / len(self.y) + self.ridge * w
 
     def hessian(self, w: np.ndarray) -> np.ndarray:
         """Its Hessian."""
-        p = expit(self.X @ w)
-        return (self.X.T * (p * (1 - p) / len(p))) @ self.X + self.ridge * np.eye(len(w))
+        d = len(w)
+        origin, unit, zero = np.zeros(d), np.ones(d), np.zeros(1)
+        sums = LossAndCurvature.of(self.X, self._codes, None, w[None], zero, origin, unit, 1)
+        return sums.hessian[:d, :d] / len(self.y) + self.ridge * np.eye(d)
+
+    @property
+    def _codes(self) -> np.ndarray:
+        return (self.y > 0).astype(int)
+
+    def _sums(self, w: np.ndarray) -> Loss:
+        return Loss.of(self.X, self._codes, None, w[None], np.zeros(1))
 
     def solve(self) -> OptimizeResult:
         """The minimum, to machine precision."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
 
 from panlearn.cli.app import as_code, as_json, console, progress_bar, write_json
+from panlearn.cli.errors import DataError
 
 
 @click.command()
@@ -18,7 +20,7 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
     """Measure what the course texts claim: all claims, or those with these IDS.
 
     Prints the id, the statement, what was measured, and whether it holds; exits with 1 if any
-    claim does not.
+    claim does not. Claims that need an extra which is not installed are counted and not run.
     """
     if as_code:
         wanted = repr(list(ids)) if ids else ""
@@ -27,16 +29,18 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
             f"for verdict in verify({wanted}):\n    print(verdict.claim.id, verdict.holds)"
         )
         return 0
-    from panlearn.claims import all_claims
-    from panlearn.cli.models import families_left_out, unknown
+    from panlearn.claims import absent_claims, all_claims
+    from panlearn.cli.models import unknown
 
-    claims = {claim.id: claim for claim in all_claims()}
+    claims, absent = {claim.id: claim for claim in all_claims()}, absent_claims()
     for i in ids:
+        if i in absent:
+            raise DataError(f"claim {i} cannot be run: {absent[i]}")
         if i not in claims:
             raise unknown(i, f"claim {i!r}", list(claims))
     chosen = [claims[i] for i in ids] or list(claims.values())
-    for note in [] if ids else families_left_out():
-        click.echo(f"· {note}", err=True)
+    for reason, number in Counter([] if ids else absent.values()).items():
+        click.echo(f"· {number} of {len(claims) + len(absent)} claims left out: {reason}", err=True)
     if only_list:
         _list(chosen, as_json)
         return 0
@@ -56,13 +60,24 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
             _print(verdict, out)
         held = len(verdicts) - len(failed)
         rest = f"; these do not: {', '.join(failed)}" if failed else ""
+        rest += f"; {len(absent)} were left out" if absent and not ids else ""
         click.echo(f"{held} of {len(verdicts)} claims hold{rest}")
     return 1 if failed else 0
 
 
 def _list(claims: list[Any], as_json: bool) -> None:
     if as_json:
-        write_json([{"id": c.id, "topic": c.topic, "statement": c.statement} for c in claims])
+        write_json(
+            [
+                {
+                    "id": c.id,
+                    "topic": c.topic,
+                    "mathematics": c.mathematics,
+                    "statement": c.statement,
+                }
+                for c in claims
+            ]
+        )
         return
     from rich.table import Table
     from rich.text import Text
@@ -79,6 +94,8 @@ def _print(verdict: Any, out: Any) -> None:
     mark = Text("holds", "green") if verdict.holds else Text("does not hold", "bold red")
     out.print(Text.assemble((verdict.claim.id, "bold"), " ", mark), soft_wrap=True)
     out.print(Text("  " + verdict.claim.statement), soft_wrap=True)
+    if verdict.claim.mathematics:
+        out.print(Text("  mathematics alone: it runs no method", "dim"), soft_wrap=True)
     for piece in verdict.evidence:
         out.print(Text(f"  {'·' if piece.holds else '✗'} {piece}", "dim"), soft_wrap=True)
     if verdict.error:
@@ -89,6 +106,7 @@ def _record(verdict: Any) -> dict[str, Any]:
     return {
         "id": verdict.claim.id,
         "statement": verdict.claim.statement,
+        "mathematics": verdict.claim.mathematics,
         "holds": verdict.holds,
         "seconds": verdict.seconds,
         "error": verdict.error,
