@@ -21,6 +21,7 @@ from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
 LOG_2PI = float(np.log(2 * np.pi))
+LOWEST = -1e300  # of a log density, so that a row far from all components has probabilities
 
 
 class Mixture(NamedTuple):
@@ -168,6 +169,7 @@ def draw_missing(at: Mixture, X: np.ndarray, rng: np.random.Generator) -> np.nda
 
 def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log Σ_j exp of each column, and the columns as probabilities; log_joint is overwritten."""
+    np.maximum(log_joint, LOWEST, out=log_joint)
     top = log_joint.max(axis=0)
     log_joint -= top
     np.exp(log_joint, out=log_joint)
@@ -226,7 +228,7 @@ class _Complete:
         out = np.empty((len(self.constant), len(self.rows)))
         for j, root in enumerate(self.roots):
             white = self.at.kind.white(self.rows - self.at.means[j], root)
-            np.einsum("ij,ij->i", white, white, out=out[j])
+            np.einsum("ij,ij->i", white, white, out=out[j])  # may be infinite, without a warning
         out *= -0.5
         out += self.constant[:, None]
         return out
@@ -257,7 +259,8 @@ class _Incomplete:
         white = np.linalg.solve(self.roots, centred.swapaxes(1, 2))
         log_det = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
         constant = np.log(self.at.weights) - log_det - 0.5 * self.rows.shape[1] * LOG_2PI
-        return constant[:, None] - 0.5 * (white**2).sum(axis=1)
+        with np.errstate(over="ignore"):
+            return constant[:, None] - 0.5 * (white**2).sum(axis=1)
 
     def filled(self, j: int, here: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """E[x | x_o] - μ_j and Cov[x | x_o]."""

@@ -53,11 +53,15 @@ class Spectrum(NamedTuple):
         """
         weight, mean, scatter = about
         epsilon = float(np.finfo(dtype).eps)
-        entry = (weight * mean**2 + scatter).max() * epsilon**2
+        entry = (weight * (epsilon * mean) ** 2 + scatter * epsilon**2).max()
         error = len(mean) * (EPSILON * squares.max(initial=0.0) + entry)
         rank = int(np.sum(squares > error))
         n_samples = max(int(weight * (1 + 1e-12)), rank + 1, n_rows)
-        return cls(weight, mean, squares, vectors, float(scatter.sum()), rank, n_samples)
+        with np.errstate(over="ignore"):
+            total = float(scatter.sum())
+        if not np.isfinite(total):
+            raise ValueError("the squares of X overflow: rescale its columns")
+        return cls(weight, mean, squares, vectors, total, rank, n_samples)
 
 
 def from_moments(moments: Moments, dtype: np.dtype, k: int | None = None) -> Spectrum:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
@@ -17,8 +16,9 @@ from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows, as_batches
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
 from panlearn.latent._covariances import KINDS
+from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._gaussians import (
     Expected,
     Mixture,
@@ -282,7 +282,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         ndarray of shape (n_samples,)
         """
         X = self._check(X)
-        return log_densities(self._mixture(), X)[0].astype(X.dtype, copy=False)
+        return log_floats(log_densities(self._mixture(), X)[0], X.dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities of the components of each row.
@@ -351,7 +351,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         ndarray of shape (n_samples, n_features)
         """
         X = self._check(X, accept_sparse=False)
-        return fill(self._mixture(), X).astype(X.dtype, copy=False)
+        return floats(fill(self._mixture(), X), X.dtype, "the missing entries")
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None
@@ -385,8 +385,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
 
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
-        rest = {"accept_sparse": accept_sparse, "dtype": FLOATS, "ensure_all_finite": "allow-nan"}
-        return validate_data(self, X, reset=False, **rest)
+        return checked_rows(self, X, reset=False, accept_sparse=accept_sparse, allow_nan=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

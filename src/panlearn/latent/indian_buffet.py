@@ -165,7 +165,8 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         order = np.argsort(-Z.sum(axis=0), kind="stable")
         self.indicators_ = Z[:, order].astype(bool)
         self.components_ = (scale * loadings[order]).astype(X.dtype, copy=False)
-        self.n_components_, self.frequencies_ = len(order), self.indicators_.mean(axis=0)
+        self.n_components_ = len(order)
+        self.frequencies_ = self.indicators_.mean(axis=0).astype(X.dtype, copy=False)
         self.mean_ = mean.astype(X.dtype, copy=False)
         self.noise_variance_, self.feature_variance_, self.concentration_ = map(float, scales)
         self.history_ = history
@@ -200,7 +201,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         A = self.components_.astype(float) / np.sqrt(self.noise_variance_)
         rows = (X.astype(float) - self.mean_) / np.sqrt(self.noise_variance_)
         n = len(self.indicators_)
-        taken = n * self.frequencies_
+        taken = self.indicators_.sum(axis=0)
         prior = np.log(taken / (n + 1 - taken))
         product, square = rows @ A.T, A @ A.T
         own = np.diag(square).copy()

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -21,7 +21,8 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
+from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
 from panlearn.latent._starts import Starts, best_of, k_means_plus_plus, sample_rows
 
@@ -213,8 +214,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         if n_init == "auto":
             n_init = 10 if self.init == "random" else 1
         trials = None if self.init == "k-means++" else 0
-        points, weight = sample.rows - sample.mean, sample.weight_of
+        weight = sample.weight_of
         with np.errstate(over="ignore", invalid="ignore"):
+            points = sample.rows - sample.mean
             if not np.isfinite(np.vdot(points, points)):
                 raise ValueError("the squares of X overflow: rescale its columns")
         return [sample.rows[_choose(points, weight, k, rng, trials)] for _ in range(n_init)]
@@ -277,7 +279,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
     def _check(self, X: Any) -> Any:
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = checked_rows(self, X, reset=False, accept_sparse="csr")
         if sparse.issparse(X) and not X.has_canonical_format:  # scikit-learn's norms need it
             X = X.copy()
             X.sum_duplicates()

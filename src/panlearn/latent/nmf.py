@@ -14,7 +14,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
     check_non_negative,
-    validate_data,
 )
 
 from panlearn.core.estimator import Estimator, fitting
@@ -24,6 +23,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.latent._extremes import checked_rows, floats
 from panlearn.latent._nonnegative import (
     Penalty,
     Problem,
@@ -38,6 +38,7 @@ from panlearn.latent._nonnegative import (
     solve_kullback_leibler,
 )
 from panlearn.latent._nonnegative_starts import nndsvd, random_start
+from panlearn.latent._rows import refuse_streams
 
 
 @dataclass(eq=False, repr=False)
@@ -259,9 +260,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         solve = solve_frobenius if self.beta_loss == "frobenius" else solve_kullback_leibler
         penalty = self._penalty(self.alpha_W * X.shape[1])
         with threads() as share, np.errstate(over="ignore", under="ignore"):
-            return np.concatenate(
-                list(share(lambda block: solve(block[1], Ht, penalty), blocks_of(X)))
-            )
+            shares = list(share(lambda block: solve(block[1], Ht, penalty), blocks_of(X)))
+        return floats(np.concatenate(shares), X.dtype, "the shares of the parts")
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give the rows that shares of the parts sum up to.
@@ -287,8 +287,9 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         return Penalty(strength * self.l1_ratio, strength * (1 - self.l1_ratio))
 
     def _check(self, X: Any, *, reset: bool) -> Any:
+        refuse_streams(self, X)
         reject_hidden(X=X)
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, order="C")
+        X = checked_rows(self, X, reset=reset, accept_sparse="csr", order="C")
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # an entry is stored once, so that it is squared as a whole

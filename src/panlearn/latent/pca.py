@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -16,7 +15,8 @@ from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
+from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._likelihood import Likelihood
 from panlearn.latent._principal_ways import Solver, choose, decompose, require_room
 from panlearn.latent._rank_evidence import most_probable_rank
@@ -219,13 +219,10 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         rest = squares[k:] if len(squares) >= limit else spectrum.total - squares[:k].sum()
         noise = max(float(np.sum(rest)), 0.0) / degrees / left if left > 0 else 0.0
         self.components_ = _with_signs(spectrum.vectors[:k]).astype(dtype, copy=False)
-        with np.errstate(over="ignore", under="ignore"):
-            self.explained_variance_ = (squares[:k] / degrees).astype(dtype, copy=False)
-            self.singular_values_ = np.sqrt(squares[:k]).astype(dtype, copy=False)
-            self.explained_variance_ratio_ = ratio[:k].astype(dtype, copy=False)
-            self.mean_ = spectrum.mean.astype(dtype, copy=False)
-        if not np.isfinite(self.explained_variance_).all():
-            raise ValueError(f"the variances of X are beyond {dtype}; rescale its columns")
+        self.explained_variance_ = floats(squares[:k] / degrees, dtype, "the variances of X")
+        self.singular_values_ = floats(np.sqrt(squares[:k]), dtype, "the singular values of X")
+        self.explained_variance_ratio_ = ratio[:k].astype(dtype, copy=False)
+        self.mean_ = spectrum.mean.astype(dtype, copy=False)
         self.n_components_ = k
         self.noise_variance_ = float(noise)
         self.svd_solver_ = solver
@@ -242,8 +239,9 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        scores = self._project(self._check(X))
-        return scores / self._scale() if self.whiten else scores
+        X = self._check(X)
+        scores = self._project(X)
+        return floats(scores / self._scale() if self.whiten else scores, X.dtype, "the scores")
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give the rows that have these scores and nothing in the directions left out.
@@ -276,13 +274,14 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         X = self._check(X)
         scores, d = self._project(X).astype(float), X.shape[1]
         variance, noise = self._floored()
-        distance = (scores / np.sqrt(variance)) ** 2 @ np.ones(self.n_components_)
         log_det = np.log(variance).sum() + (d - self.n_components_) * np.log(noise)
-        if d > self.n_components_:
-            centred = (X.toarray() if sparse.issparse(X) else X) - self.mean_.astype(float)
-            centred -= scores @ self.components_
-            distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
-        return (-0.5 * (distance + log_det + d * np.log(2 * np.pi))).astype(X.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            distance = (scores / np.sqrt(variance)) ** 2 @ np.ones(self.n_components_)
+            if d > self.n_components_:
+                centred = (X.toarray() if sparse.issparse(X) else X) - self.mean_.astype(float)
+                centred -= scores @ self.components_
+                distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
+        return log_floats(-0.5 * (distance + log_det + d * np.log(2 * np.pi)), X.dtype)
 
     def get_covariance(self) -> np.ndarray:
         """Give the covariance of the model, that of the components and of the noise.
@@ -313,7 +312,7 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     def _check(self, X: Any) -> Any:
         self._require_fitted()
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return checked_rows(self, X, reset=False, accept_sparse="csr")
 
     def _project(self, X: Any) -> np.ndarray:
         """(X - mean) W, with X centred first so that an offset costs no digits."""
@@ -327,8 +326,8 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     def _floored(self) -> tuple[np.ndarray, float]:
         """The variances, none of them below one rounding of the largest."""
         variance = self.explained_variance_.astype(float)
-        precision = np.finfo(self.components_.dtype).eps
-        floor = max(precision * variance.max(), float(np.finfo(float).tiny))
+        kind = np.finfo(self.components_.dtype)
+        floor = max(float(kind.eps) * variance.max(), float(kind.tiny))
         return np.maximum(variance, floor), max(self.noise_variance_, floor)
 
     @property
