@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import one_blas_thread
 from panlearn.latent._buffet import BuffetChain
 from panlearn.latent._rows import coordinates, power_of_two, rows_in_memory
 from panlearn.latent.dirichlet_process import Sweeps
@@ -116,6 +117,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     random_state: RandomState = None
 
     @fitting
+    @one_blas_thread()  # the matrices are small
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the features of the training rows.
 
