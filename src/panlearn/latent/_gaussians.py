@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logsumexp
 
 from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import Covariance
@@ -121,6 +122,15 @@ def log_densities(at: Mixture, X: Any) -> tuple[np.ndarray, np.ndarray]:
         density[part], responsibilities = _normalised(group.log_joint())
         probabilities[part] = responsibilities.T
     return density, probabilities
+
+
+def log_posteriors(at: Mixture, X: Any) -> np.ndarray:
+    """The log-probabilities (n, k) of the components of each row."""
+    out = np.empty((X.shape[0], len(at.weights)))
+    for part, group in _groups(at, X):
+        log_joint = np.maximum(group.log_joint(), LOWEST)
+        out[part] = (log_joint - logsumexp(log_joint, axis=0)).T
+    return out
 
 
 def fill(at: Mixture, X: np.ndarray) -> np.ndarray:

@@ -113,10 +113,11 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     needs more iterations and a start without zeros. A block of rows is read once an iteration and
     blocks are shared by the threads; any number of threads gives the same bits.
 
-    `transform` solves the problem of each row, which is convex for a beta from 1 to 2, for the fixed parts by itself, so that a row's
-    result does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``. Rows
-    that coordinate descent does not bring to the end, because the parts are nearly dependent, are
-    solved by an active set; those of the divergence stop after 1000 multiplications.
+    `transform` solves the problem of each row for the fixed parts by itself, so that a row's
+    result does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``. It is
+    convex for a beta from 1 to 2. Rows that coordinate descent does not bring to the end, because
+    the parts are nearly dependent, are solved by an active set; those of a divergence stop after
+    1000 multiplications.
 
     References
     ----------
