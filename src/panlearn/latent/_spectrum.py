@@ -81,8 +81,7 @@ def from_gram(rows: ArrayRows, k: int | None = None) -> Spectrum:
     about, centred = _centred(rows)
     values, left = _leading(centred @ centred.T, k if rows.weight is None else None)
     k = min(centred.shape) if k is None else k
-    vectors, scale = linalg.qr(centred.T @ left[:, :k], mode="economic", check_finite=False)
-    vectors *= np.where(np.diag(scale) < 0, -1.0, 1.0)
+    vectors, _ = linalg.qr(centred.T @ left[:, :k], mode="economic", check_finite=False)
     return Spectrum.of(about, values[: min(centred.shape)], vectors.T, rows.dtype)
 
 

@@ -41,7 +41,7 @@ from panlearn.latent._nonnegative import (
 from panlearn.latent._nonnegative_starts import nndsvd, random_start
 from panlearn.latent._rows import refuse_streams
 
-BETAS: dict[Any, float] = {"frobenius": 2, "kullback-leibler": 1, "itakura-saito": 0}
+BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
 
 
 @dataclass(eq=False, repr=False)
@@ -209,7 +209,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
     def _beta(self, X: Any) -> float:
         """The number of the divergence, refused where X or the solver does not go with it."""
-        beta = BETAS.get(self.beta_loss, self.beta_loss)
+        beta = BETAS[self.beta_loss] if isinstance(self.beta_loss, str) else float(self.beta_loss)
         if beta != 2 and self.solver == "cd":
             raise ValueError(
                 f"beta_loss={self.beta_loss!r} has no coordinate descent; use solver='mu'"
@@ -223,7 +223,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
                 f"beta_loss={self.beta_loss!r} is infinite where X is 0; add a small number to X, "
                 "or use a beta_loss above 0"
             )
-        return float(beta)
+        return beta
 
     def _iterate(
         self, problem: Problem, W: np.ndarray, Ht: np.ndarray, rows: ArrayRows, beta: float
