@@ -131,3 +131,39 @@ def test_coins_have_their_probabilities(rng):
     assert drawn(p.astype(np.float32), rng).dtype == np.float32
     layers = Layers(np.zeros((2, 3)), np.zeros(3), np.zeros(2))
     np.testing.assert_allclose(layers.free_energy(np.ones((1, 3))), -2 * np.log(2))
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("rows", [3, 10, 17])
+def test_a_batch_of_any_size_weighs_as_much_as_the_chains(rng, persistent, rows):
+    """With visible units that are always on, what a step subtracts is known exactly."""
+    X = (rng.random((rows, 4)) < 0.4).astype(float)
+    model = BernoulliRBM(
+        2, batch_size=10, learning_rate=0.5, persistent=persistent, random_state=0
+    ).partial_fit(X)
+    model.components_ = np.zeros((2, 4))
+    model.intercept_visible_ = np.full(4, 60.0)  # σ(60) is 1 to rounding
+    model.intercept_hidden_ = np.array([0.3, -1.2])
+    model.partial_fit(X)
+    gap = X.mean(axis=0) - 1
+    np.testing.assert_allclose(model.intercept_visible_ - 60, 0.5 * gap, atol=1e-12)
+    on = 1 / (1 + np.exp([-0.3, 1.2]))
+    np.testing.assert_allclose(model.components_, 0.5 * np.outer(on, gap), atol=1e-12)
+    np.testing.assert_allclose(model.intercept_hidden_, [0.3, -1.2], atol=1e-12)
+
+
+def test_chains_go_on_from_where_they_were(rng):
+    """With weights that copy, a persistent chain keeps its state, one at the rows takes theirs."""
+    X = np.tile([1.0, 0.0, 1.0], (5, 1))
+    for persistent, expected in ((True, [0.0, 1.0, 0.0]), (False, [1.0, 0.0, 1.0])):
+        model = BernoulliRBM(
+            3, batch_size=5, learning_rate=1e-9, persistent=persistent, random_state=0
+        ).partial_fit(X)
+        model.components_ = 200.0 * np.eye(3)
+        model.intercept_visible_ = model.intercept_hidden_ = np.full(3, -100.0)
+        model.h_samples_ = np.tile([0.0, 1.0, 0.0], (5, 1))
+        before = model.intercept_visible_.copy()
+        model.partial_fit(X)
+        moved = (model.intercept_visible_ - before) / 1e-9
+        np.testing.assert_allclose(moved, X[0] - expected, atol=1e-3)
+        np.testing.assert_array_equal(model.h_samples_, np.tile([0.0, 1.0, 0.0], (5, 1)))

@@ -200,3 +200,12 @@ def test_a_row_without_any_word_is_filled_with_words():
 def test_imputed_numbers_keep_their_floats(X):
     model = CategoricalMixture(2, random_state=0).fit(X)
     assert model.impute(X[:3].astype(np.float32)).dtype == np.float32
+
+
+def test_log_probabilities_are_exact(rng):
+    X = rng.integers(0, 3, size=(50, 4)).astype(float)
+    model = CategoricalMixture(2, random_state=0, alpha=1e-200).fit(X)
+    np.testing.assert_allclose(
+        np.exp(model.predict_log_proba(X)), model.predict_proba(X), atol=1e-14
+    )
+    assert np.isfinite(model.predict_log_proba(X)).all()

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import linalg
-from scipy.special import logsumexp, multigammaln
+from scipy.special import gammaln, logsumexp, multigammaln
 from scipy.stats import multivariate_t
 
 from panlearn.latent import DirichletProcessMixture
@@ -184,3 +184,23 @@ def test_priors_are_taken_and_refused(rng):
             DirichletProcessMixture(**bad).fit(X)
     drawn = DirichletProcessMixture(resample_concentration=True, random_state=0).fit(X)
     assert np.std(drawn.history_["concentration"]) > 0
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0], [0, 1, 2, 3, 3, 3]])
+def test_the_concentration_has_its_law_given_the_number_of_clusters(rng, labels):
+    """p(α | k) is e^(-α / m) α^k Γ(α) / Γ(α + n) up to a constant, here by quadrature."""
+    n, k, mean, draws = len(labels), max(labels) + 1, 2.0, 6000
+    grid = np.linspace(1e-4, 80, 200_001)
+    log_p = -grid / mean + k * np.log(grid) + gammaln(grid) - gammaln(grid + n)
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    chain = Chain(Prior(0.1, 4.0, np.eye(2)), rng.normal(size=(n, 2)), 1.0, rng)
+    chain.labels = np.array(labels)
+    seen = np.empty(draws)
+    for i in range(draws):
+        chain.resample_concentration(mean)
+        seen[i] = chain.concentration
+    exact = p @ grid
+    spread = np.sqrt(p @ grid**2 - exact**2)
+    # successive draws are correlated: allow as if one in four were independent
+    assert abs(seen.mean() - exact) < 4 * spread / np.sqrt(draws / 4)

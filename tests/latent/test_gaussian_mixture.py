@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
-from panlearn.latent import GaussianMixture
+from panlearn.latent import GaussianMixture, KMeans
 from panlearn.latent._covariances import KINDS
 from panlearn.latent._gaussians import Mixture, draw_missing, expect, fill
 from panlearn.latent._mixture_starts import starts
@@ -348,3 +348,49 @@ def test_fit_predict_is_fit_then_predict(X):
     labels = model.fit_predict(X, sample_weight=weight)
     again = GaussianMixture(3, random_state=0).fit(X, sample_weight=weight)
     np.testing.assert_array_equal(labels, again.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_log_probabilities_far_from_all_components(rng, kind):
+    X = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [30, 0]], 30, axis=0)
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    np.testing.assert_allclose(
+        np.exp(model.predict_log_proba(X)), model.predict_proba(X), atol=1e-14
+    )
+    far = np.array([[-400.0, 3.0], [500.0, np.nan]])
+    joint = np.empty((2, 2))
+    full = {"full": model.covariances_, "tied": [model.covariances_] * 2}
+    matrices = full.get(kind, [c * np.eye(2) for c in model.covariances_])
+    for j, matrix in enumerate(matrices):
+        for i, row in enumerate(far):
+            o = ~np.isnan(row)
+            law = multivariate_normal(model.means_[j][o], matrix[np.ix_(o, o)])
+            joint[i, j] = law.logpdf(row[o]) + np.log(model.weights_[j])
+    expected = joint - np.logaddexp(*joint.T)[:, None]
+    assert expected.min() < -1000  # zero, as a probability
+    np.testing.assert_allclose(model.predict_log_proba(far), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-5, 1e5, 2.0**-40])
+@pytest.mark.parametrize("cls", [GaussianMixture, KMeans])
+def test_the_scale_of_the_weights_does_not_matter(rng, cls, factor):
+    X = rng.normal(size=(90, 2)) + np.repeat([[0, 0], [5, 0], [0, 5]], 30, axis=0)
+    weight = rng.uniform(0.1, 3, 90)
+    one, other = (cls(3, random_state=0).fit(X, sample_weight=w) for w in (weight, factor * weight))
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    if cls is KMeans:
+        np.testing.assert_allclose(other.cluster_centers_, one.cluster_centers_, rtol=1e-9)
+        assert other.inertia_ == pytest.approx(factor * one.inertia_)
+    else:
+        assert other.n_iter_ == one.n_iter_
+        for name in ("weights_", "means_", "covariances_"):
+            np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-7)
+        assert other.lower_bound_ == pytest.approx(one.lower_bound_)
+    if hasattr(one, "partial_fit"):
+        first, second = (
+            cls(3, random_state=0)
+            .partial_fit(X[:60], sample_weight=w[:60])
+            .partial_fit(X[60:], sample_weight=w[60:])
+            for w in (weight, factor * weight)
+        )
+        np.testing.assert_array_equal(first.predict(X), second.predict(X))

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import chisquare
 
 from panlearn.latent import IndianBuffetFactors
 from panlearn.latent._buffet import BuffetChain
@@ -83,6 +84,43 @@ def test_the_sampler_visits_features_by_their_posterior(rng, moves):
     assert (np.abs(found - p) < 5 * np.sqrt(p * (1 - p) / (n / 4)) + 1.5e-3).all()
     best = int(np.argmax(p))
     assert found[best] > 0.5 * p[best]
+
+
+LAWS = {  # noise and loadings for which the data say much, and for which the prior does
+    "data": (0.7, 4.0),
+    "prior": (4.0, 0.5),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("move", ["sweep", "recombine"])
+def test_each_move_leaves_the_posterior_as_it_is(rng, move, law):
+    """Exact draws, moved once, are exact draws: independent, so that chi-squared judges them."""
+    X = np.array([[2.0, 0.2], [0.1, -1.9], [2.1, -2.0]])
+    (noise, loading), mass, draws = LAWS[law], 0.7, 2500
+    every = list(matrices(3, 5))
+    log_p = np.array(
+        [
+            log_dishes_law(as_matrix(c, 3).astype(int), mass)
+            + log_likelihood(X, as_matrix(c, 3), noise, loading)
+            for c in every
+        ]
+    )
+    p = np.exp(log_p - logsumexp(log_p))
+    chain, seen, moved = BuffetChain(X, mass, noise, loading, rng), Counter(), 0
+    for start in rng.choice(len(every), size=draws, p=p):
+        Z = as_matrix(every[start], 3).astype(np.int8)
+        chain.Z = Z[:, rng.permutation(Z.shape[1])]
+        getattr(chain, move)()
+        end = canonical(chain.Z)
+        seen[end] += 1
+        moved += end != canonical(Z)
+    assert moved > draws / 50
+    count = np.array([seen[canonical(as_matrix(c, 3))] for c in every])
+    common = p * draws > 10
+    expected = np.r_[p[common], p[~common].sum()] * draws
+    found = np.r_[count[common], draws - count[common].sum()]
+    assert chisquare(found, expected).pvalue > 1e-4
 
 
 def test_rows_that_say_nothing_leave_the_prior(rng):

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import nnls
 from scipy.special import kl_div
+from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.latent import NMF
 from panlearn.latent._nonnegative import Penalty, _active_set, _descend, quotients
@@ -162,3 +163,59 @@ def test_what_does_not_go_together_is_refused(X):
         NMF(2).fit(-X)
     with pytest.raises(ValueError, match=r"\(n_samples, 2\)"):
         NMF(2, random_state=0).fit(X).inverse_transform(X)
+
+
+def divergence(x, y, beta):
+    """By its limits at 0 and 1, which are integrals of (x - t) t^(β-2) like all the others."""
+    if beta == 0:
+        return (x / y - np.log(x / y) - 1).sum()
+    if beta == 1:
+        return (x * np.log(x / y) - x + y).sum()
+    return (
+        (x**beta + (beta - 1) * y**beta - beta * x * y ** (beta - 1)) / (beta * (beta - 1))
+    ).sum()
+
+
+@pytest.mark.parametrize("beta", [-1.0, 0, 0.5, 1, 1.5, 2, 2.5, 4])
+def test_beta_divergences_never_rise_and_rows_are_solved(rng, beta):
+    X = rng.gamma(2.0, size=(40, 8)) + 0.1
+    weight = rng.integers(1, 4, 40).astype(float)
+    model = NMF(3, solver="mu", beta_loss=beta, init="random", random_state=0, max_iter=60, tol=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, sample_weight=weight)
+    objective = np.array(model.history_["objective"])
+    assert (np.diff(objective) <= 1e-10 * objective[:-1]).all()
+    W = model.transform(X)
+    fitted = W @ model.components_
+    reached = divergence(X, fitted, beta)
+    for step in (0.999, 1.001):  # no share of a part near by is better
+        for k in range(3):
+            other = W.copy()
+            other[:, k] *= step
+            assert divergence(X, other @ model.components_, beta) >= reached * (1 - 1e-7)
+    repeated = NMF(
+        3, solver="mu", beta_loss=beta, init="random", random_state=0, max_iter=60, tol=0
+    )
+    with pytest.warns(ConvergenceWarning):
+        repeated.fit(np.repeat(X, weight.astype(int), axis=0))
+    np.testing.assert_allclose(model.components_, repeated.components_, rtol=1e-6)
+    pairs = zip(weight, X, fitted, strict=True)
+    least = sum(w * divergence(x, y, beta) for w, x, y in pairs)
+    if 1 <= beta <= 2:  # where it is convex in W: the iterations have no better W
+        assert model.reconstruction_err_**2 / 2 >= least * (1 - 1e-6)
+    assert model.reconstruction_err_**2 / 2 <= objective[-1]
+
+
+def test_a_divergence_says_what_it_does_not_take(rng):
+    X = rng.random((9, 4))
+    with pytest.raises(ValueError, match="no coordinate descent"):
+        NMF(2, beta_loss=1.5).fit(X)
+    X[0, 0] = 0
+    with pytest.raises(ValueError, match="infinite where X is 0"):
+        NMF(2, solver="mu", beta_loss="itakura-saito").fit(X)
+    with pytest.raises(ValueError, match="does not take sparse"):
+        NMF(2, solver="mu", beta_loss=0.5).fit(sparse.csr_array(X))
+    np.testing.assert_allclose(
+        NMF(2, solver="mu", beta_loss=2, random_state=0).fit(X).components_,
+        NMF(2, solver="mu", random_state=0).fit(X).components_,
+    )

@@ -57,6 +57,22 @@ def test_nmf_takes_the_same_steps_from_the_same_start(name, k, way, monkeypatch)
     assert ours.reconstruction_err_ == pytest.approx(theirs.reconstruction_err_, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", ["wine", "digits"])
+@pytest.mark.parametrize("beta", ["itakura-saito", -0.5, 0.5, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("penalty", [{}, {"alpha_W": 0.01, "l1_ratio": 0.4}])
+def test_nmf_of_any_beta_takes_the_same_steps_from_the_same_start(name, beta, penalty):
+    X = DATA[name] + 1.0  # below 0 the divergence of a zero is infinite
+    W, H = _start(X, 3)
+    settings = dict(init="custom", solver="mu", beta_loss=beta, max_iter=10, tol=0, **penalty)
+    ours = NMF(3, **settings).fit(X, W=W, H=H)
+    theirs = peer.NMF(3, **settings)
+    theirs.fit_transform(X, W=W.copy(), H=H.copy())
+    np.testing.assert_allclose(
+        ours.components_, theirs.components_, rtol=1e-6, atol=1e-6 * theirs.components_.max()
+    )
+    assert ours.reconstruction_err_ == pytest.approx(theirs.reconstruction_err_, rel=1e-6)
+
+
 @every
 @pytest.mark.parametrize("k", [2, 6])
 def test_nmf_left_alone_fits_as_well(name, k):

@@ -139,3 +139,69 @@ def test_the_most_probable_number_of_components(noise):
         assert ours == peer.PCA("mle", svd_solver="full").fit(X).n_components_
         chosen.append(ours)
     assert min(chosen) < 7
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("init_params", ["random", "random_from_data", "k-means++", "kmeans"])
+def test_mixtures_from_any_start_are_as_likely(kind, init_params):
+    X = load_iris().data
+    # without a floor a component may sit on a few rows of iris that lie in a plane
+    options = dict(covariance_type=kind, init_params=init_params, reg_covar=0.02, max_iter=500)
+    ours = GaussianMixture(3, n_init=10, random_state=0, **options).fit(X)
+    theirs = mixture.GaussianMixture(3, n_init=10, random_state=0, **options).fit(X)
+    # either may find the better maximum: ten starts find one about as good
+    assert ours.score(X) >= theirs.score(X) - 0.02
+
+
+def test_a_mixture_goes_on_where_it_was():
+    X = load_iris().data
+    options = dict(init_params="k-means++", tol=0.0, warm_start=True, random_state=0)
+    model = GaussianMixture(3, max_iter=2, **options)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    at = dict(
+        weights_init=model.weights_, means_init=model.means_, precisions_init=model.precisions_
+    )
+    theirs = mixture.GaussianMixture(3, max_iter=2, tol=0.0, reg_covar=0, **at)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    with pytest.warns(ConvergenceWarning):
+        theirs.fit(X)
+    np.testing.assert_allclose(model.means_, theirs.means_, rtol=1e-6)
+    np.testing.assert_allclose(model.covariances_, theirs.covariances_, rtol=1e-5, atol=1e-8)
+
+
+def test_kmeans_with_a_function_for_a_start():
+    X, seen = load_iris().data, []
+
+    def first_rows(rows, n_clusters, random_state):
+        seen.append(random_state.randint(10**6))
+        return rows[np.lexsort(rows.T)][:n_clusters]
+
+    ours = KMeans(3, init=first_rows, random_state=0).fit(X)
+    assert len(set(seen)) == 10
+    start = np.unique(X, axis=0)
+    start = start[np.lexsort(start.T)][:3]
+    theirs = cluster.KMeans(3, init=start, n_init=1).fit(X)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, atol=1e-10)
+    with pytest.raises(ValueError, match=r"finite centres of shape \(3, 4\)"):
+        KMeans(3, init=lambda rows, k, random_state: rows[:1]).fit(X)
+
+
+@pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
+def test_pca_of_noise_by_every_way_of_the_peer(rng, shape):
+    X = rng.normal(size=shape)
+    theirs = peer.PCA(4, svd_solver="full").fit(X)
+    for solver in ("auto", "full", "covariance_eigh", "arpack"):
+        ours = PCA(4, svd_solver=solver, tol=0.0, random_state=0).fit(X)
+        for name in ("explained_variance_", "explained_variance_ratio_", "singular_values_"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9)
+        assert ours.noise_variance_ == pytest.approx(theirs.noise_variance_, rel=1e-9)
+        np.testing.assert_allclose(np.abs(ours.components_), np.abs(theirs.components_), atol=1e-9)
+        np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-8)
+    few, many = (
+        PCA(4, svd_solver="randomized", iterated_power=p, n_oversamples=o, random_state=0).fit(X)
+        for p, o in ((0, 1), (60, 20))
+    )
+    np.testing.assert_allclose(many.explained_variance_, theirs.explained_variance_, rtol=1e-6)
+    assert (few.explained_variance_ < 0.98 * theirs.explained_variance_).any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,6 +13,27 @@ from scipy.special import gammaln
 from panlearn.latent._restaurants import log_dishes_law
 
 NEW = 30  # at most so many features of its own can a row have
+
+
+class Dishes(NamedTuple):
+    """Features and the posterior of their loadings, in arrays with room for more features.
+
+    Z (n, room) says which row has which feature, `taken` (room,) how many rows have it; `mean`
+    (room, d) and H (room, room) are as in `BuffetChain`.
+    """
+
+    Z: np.ndarray
+    taken: np.ndarray
+    mean: np.ndarray
+    H: np.ndarray
+
+
+class Law(NamedTuple):
+    """What the rows are drawn from: the mass α, the variance σ², and the ratio ρ = σ² / σ_A²."""
+
+    concentration: float
+    noise: float
+    ratio: float
 
 
 class BuffetChain:
@@ -46,27 +68,21 @@ class BuffetChain:
         """Draw the features of each row given those of the others."""
         n, row = len(self.X), 0
         while row < n:
-            k = self.Z.shape[1]
-            room = 2 * k + 3 * NEW
-            Z = np.zeros((n, room), dtype=np.int8)
-            Z[:, :k] = self.Z
-            mean, H = np.zeros((room, self.X.shape[1])), np.zeros((room, room))
-            mean[:k], H[:k, :k] = self.posterior()
-            coins = self.rng.random((n, room + 1))
-            row, k = serve(
-                self.X,
-                Z,
-                Z.sum(axis=0, dtype=np.int64),
-                mean,
-                H,
-                k,
-                row,
-                self.concentration,
-                self.noise,
-                self.noise / self.loading,
-                coins,
-            )
-            self.Z = Z[:, :k].copy()
+            dishes, k = self._laid(), self.Z.shape[1]
+            law = Law(self.concentration, self.noise, self.noise / self.loading)
+            coins = self.rng.random((n, len(dishes.taken) + 1))
+            row, k = serve(self.X, dishes, law, k, row, coins)
+            self.Z = dishes.Z[:, :k].copy()
+
+    def _laid(self) -> Dishes:
+        """The features and the posterior of their loadings, with room for as many again."""
+        (n, d), k = self.X.shape, self.Z.shape[1]
+        room = 2 * k + 3 * NEW
+        Z = np.zeros((n, room), dtype=np.int8)
+        Z[:, :k] = self.Z
+        mean, H = np.zeros((room, d)), np.zeros((room, room))
+        mean[:k], H[:k, :k] = self.posterior()
+        return Dishes(Z, Z.sum(axis=0, dtype=np.int64), mean, H)
 
     def recombine(self) -> None:
         """Propose for some pairs of features that one is the other's exclusive or with it.
@@ -137,107 +153,125 @@ NOISE, LOADING = (1.0, 0.1), (1.0, 1.0)  # shapes and scales, for rows of unit v
 
 @njit(cache=True, nogil=True)
 def serve(
-    X: np.ndarray,
-    Z: np.ndarray,
-    taken: np.ndarray,
-    mean: np.ndarray,
-    H: np.ndarray,
-    k: int,
-    first: int,
-    concentration: float,
-    noise: float,
-    ratio: float,
-    coins: np.ndarray,
+    X: np.ndarray, dishes: Dishes, law: Law, k: int, first: int, coins: np.ndarray
 ) -> tuple[int, int]:
     """Draw the features of the rows from `first` on, each given all other rows, in place.
 
     A row leaves (a downdate of the loadings' mean and H), its features are drawn, it comes back.
     Features that it has alone do not touch the others: they add one over the ratio to the
     variance, and only their number matters. Returns the first row that was not reached for want
-    of room, and the number of features.
+    of room, and the number k of features.
     """
-    n, d = X.shape
-    log_own = np.empty(NEW + 1)
-    gain, gap = np.empty(len(taken)), np.empty(d)
-    for i in range(first, n):
-        if k + NEW >= len(taken):
+    for i in range(first, len(X)):
+        if k + NEW >= len(dishes.taken):
             return i, k
-        _shift(X[i], Z[i], mean, H, k, -1.0, gain, gap)
-        own, j = 0, 0
-        for a in range(k):
-            taken[a] -= Z[i, a]
-        while j < k:  # features that nobody else has: forget them, keep their number
-            if taken[j] == 0:
-                own += Z[i, j]
-                k -= 1
-                _move(Z, taken, mean, H, k, j)
-            else:
-                j += 1
-        for a in range(d):
-            gap[a] = X[i, a]
-            for b in range(k):
-                if Z[i, b]:
-                    gap[a] -= mean[b, a]
-        spread = 1.0
-        for a in range(k):
-            gain[a] = 0.0
-            for b in range(k):
-                if Z[i, b]:
-                    gain[a] += H[a, b]
-        for a in range(k):
-            if Z[i, a]:
-                spread += gain[a]
-        for a in range(k):
-            # here is the row as it stands, there is it with the feature turned over
-            sign = 1.0 if Z[i, a] else -1.0
-            here, there = 0.0, 0.0
+        _shift(X[i], dishes.Z[i], dishes, k, -1.0)
+        k, own = _leave(dishes, i, k)
+        spread, square = _draw_shared(X[i], dishes, law, k, i, own, coins[i])
+        own = _draw_own(square, spread, law, X.shape, coins[i, -1])
+        k = _come_back(dishes, law, i, k, own)
+        _shift(X[i], dishes.Z[i], dishes, k, 1.0)
+    return len(X), k
+
+
+@njit(cache=True, nogil=True)
+def _leave(dishes: Dishes, i: int, k: int) -> tuple[int, int]:
+    """Take row i out of the counts; forget the features of it alone, and keep their number."""
+    Z, taken, mean, H = dishes
+    for a in range(k):
+        taken[a] -= Z[i, a]
+    own, a = 0, 0
+    while a < k:
+        if taken[a] > 0:
+            a += 1
+            continue
+        own += Z[i, a]
+        k -= 1  # the last feature takes the place
+        Z[:, a] = Z[:, k]
+        Z[:, k] = 0
+        taken[a] = taken[k]
+        mean[a] = mean[k]
+        H[a, :] = H[k, :]
+        H[:, a] = H[:, k]
+    return k, own
+
+
+@njit(cache=True, nogil=True)
+def _draw_shared(
+    x: np.ndarray, dishes: Dishes, law: Law, k: int, i: int, own: int, coins: np.ndarray
+) -> tuple[float, float]:
+    r"""Draw the features of row i that other rows have, one given the rest.
+
+    The odds are :math:`m / (n - m)` for a feature of m other rows, times the ratio of the densities
+    :math:`N(x \mid z \, \mathrm{mean}, \sigma^2 (1 + z^\top H z + c / \rho) I)` with it and
+    without it, for a row with c features of its own. Returns the spread
+    :math:`1 + z^\top H z` and the squared gap :math:`|x - z \, \mathrm{mean}|^2` at the end.
+    """
+    Z, taken, mean, H = dishes
+    n, d = len(Z), len(x)
+    gap, gain, spread = _residual(x, Z[i], dishes, k)
+    extra = own / law.ratio
+    for a in range(k):
+        sign = 1.0 if Z[i, a] else -1.0
+        here, there = 0.0, 0.0  # the row as it stands, and with the feature turned over
+        for b in range(d):
+            other = gap[b] + sign * mean[a, b]
+            here += gap[b] * gap[b]
+            there += other * other
+        other_spread = spread - sign * 2 * gain[a] + H[a, a]
+        log_odds = math.log(taken[a] / (n - taken[a]))
+        stay = _log_density(here, spread + extra, law.noise, d)
+        leave = _log_density(there, other_spread + extra, law.noise, d)
+        log_odds += sign * (stay - leave)
+        want = coins[a] * (1 + math.exp(-log_odds)) < 1 if log_odds > -700 else False
+        if want != (Z[i, a] == 1):
             for b in range(d):
-                other = gap[b] + sign * mean[a, b]
-                here += gap[b] * gap[b]
-                there += other * other
-            other_spread = spread - sign * 2 * gain[a] + H[a, a]
-            extra = own / ratio
-            log_odds = math.log(taken[a] / (n - taken[a]))
-            stay = _log_density(here, spread + extra, noise, d)
-            leave = _log_density(there, other_spread + extra, noise, d)
-            log_odds += sign * (stay - leave)
-            want = coins[i, a] * (1 + math.exp(-log_odds)) < 1 if log_odds > -700 else False
-            if want != (Z[i, a] == 1):
-                for b in range(d):
-                    gap[b] += sign * mean[a, b]
-                spread = other_spread
-                for b in range(k):
-                    gain[b] -= sign * H[b, a]
-                Z[i, a] = 1 - Z[i, a]
-        square = 0.0
-        for a in range(d):
-            square += gap[a] * gap[a]
-        rate = concentration / n
-        top = -np.inf
-        for s in range(NEW + 1):
-            prior = s * math.log(rate) - math.lgamma(s + 1.0)
-            log_own[s] = prior + _log_density(square, spread + s / ratio, noise, d)
-            top = max(top, log_own[s])
-        total = 0.0
-        for s in range(NEW + 1):
-            total += math.exp(log_own[s] - top)
-            log_own[s] = total
-        own = 0
-        while own < NEW and log_own[own] < coins[i, -1] * total:
-            own += 1
-        for _ in range(own):
-            Z[:, k] = 0
-            Z[i, k] = 1
-            taken[k] = 0
-            mean[k] = 0.0
-            H[k, :] = 0.0
-            H[:, k] = 0.0
-            H[k, k] = 1 / ratio
-            k += 1
-        for a in range(k):
-            taken[a] += Z[i, a]
-        _shift(X[i], Z[i], mean, H, k, 1.0, gain, gap)
-    return n, k
+                gap[b] += sign * mean[a, b]
+            spread = other_spread
+            for b in range(k):
+                gain[b] -= sign * H[b, a]
+            Z[i, a] = 1 - Z[i, a]
+    square = 0.0
+    for b in range(d):
+        square += gap[b] * gap[b]
+    return spread, square
+
+
+@njit(cache=True, nogil=True)
+def _draw_own(square: float, spread: float, law: Law, shape: tuple[int, int], coin: float) -> int:
+    """Draw how many features a row has alone: Poisson(α / n) times the density of the row."""
+    n, d = shape
+    log_rate = math.log(law.concentration / n)
+    log_own = np.empty(NEW + 1)
+    for s in range(NEW + 1):
+        prior = s * log_rate - math.lgamma(s + 1.0)
+        log_own[s] = prior + _log_density(square, spread + s / law.ratio, law.noise, d)
+    top, total = log_own.max(), 0.0
+    for s in range(NEW + 1):
+        total += math.exp(log_own[s] - top)
+        log_own[s] = total
+    own = 0
+    while own < NEW and log_own[own] < coin * total:
+        own += 1
+    return own
+
+
+@njit(cache=True, nogil=True)
+def _come_back(dishes: Dishes, law: Law, i: int, k: int, own: int) -> int:
+    """Give row i its own features, of which nothing is known yet, and count it again."""
+    Z, taken, mean, H = dishes
+    for _ in range(own):
+        Z[:, k] = 0
+        Z[i, k] = 1
+        taken[k] = 0
+        mean[k] = 0.0
+        H[k, :] = 0.0
+        H[:, k] = 0.0
+        H[k, k] = 1 / law.ratio
+        k += 1
+    for a in range(k):
+        taken[a] += Z[i, a]
+    return k
 
 
 @njit(cache=True, nogil=True)
@@ -247,46 +281,30 @@ def _log_density(square: float, spread: float, noise: float, d: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _shift(
-    x: np.ndarray,
-    z: np.ndarray,
-    mean: np.ndarray,
-    H: np.ndarray,
-    k: int,
-    sign: float,
-    gain: np.ndarray,
-    gap: np.ndarray,
-) -> None:
+def _shift(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int, sign: float) -> None:
     """Add (1) or take away (-1) a row: H ∓ H z z'H / (1 ± z'H z), mean ± H z (x - z mean)'."""
-    spread = 1.0
-    for a in range(k):
-        gain[a] = 0.0
-        for b in range(k):
-            if z[b]:
-                gain[a] += H[a, b]
-    for a in range(k):
-        if z[a]:
-            spread += sign * gain[a]
-    for a in range(len(x)):
-        gap[a] = x[a]
-        for b in range(k):
-            if z[b]:
-                gap[a] -= mean[b, a]
+    gap, gain, spread = _residual(x, z, dishes, k)
+    spread = 1.0 + sign * (spread - 1.0)
     for a in range(k):
         for b in range(k):
-            H[a, b] -= sign * gain[a] * gain[b] / spread
+            dishes.H[a, b] -= sign * gain[a] * gain[b] / spread
         for b in range(len(x)):
-            mean[a, b] += sign * gain[a] * gap[b] / spread
+            dishes.mean[a, b] += sign * gain[a] * gap[b] / spread
 
 
 @njit(cache=True, nogil=True)
-def _move(
-    Z: np.ndarray, taken: np.ndarray, mean: np.ndarray, H: np.ndarray, source: int, target: int
-) -> None:
-    """Put the feature `source` in the place of `target`."""
-    Z[:, target] = Z[:, source]
-    Z[:, source] = 0
-    taken[target] = taken[source]
-    mean[target] = mean[source]
-    H[target, :] = H[source, :]
-    H[:, target] = H[:, source]
+def _residual(
+    x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The gap x - z mean, the gain H z, and the spread 1 + z'H z."""
+    gap, gain, spread = x.copy(), np.zeros(k), 1.0
+    for b in range(k):
+        if z[b]:
+            for a in range(len(x)):
+                gap[a] -= dishes.mean[b, a]
+            for a in range(k):
+                gain[a] += dishes.H[a, b]
+    for a in range(k):
+        if z[a]:
+            spread += gain[a]
+    return gap, gain, spread

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logsumexp
 
 from panlearn.core.statistics import Statistic, Sums
 
@@ -126,6 +127,12 @@ def posteriors(at: Products, ones: sparse.csr_array) -> tuple[np.ndarray, np.nda
     odds = np.exp(joint - top)
     total = odds.sum(axis=1, keepdims=True)
     return (top + np.log(total))[:, 0], odds / total
+
+
+def log_posteriors(at: Products, ones: sparse.csr_array) -> np.ndarray:
+    """The log-probabilities (n, k) of the components of each row."""
+    joint = ones @ at.log_probabilities + np.log(at.weights)
+    return joint - logsumexp(joint, axis=1, keepdims=True)
 
 
 def expect(

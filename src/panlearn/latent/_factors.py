@@ -93,7 +93,9 @@ def posterior(at: Factors, rows: np.ndarray, seen: np.ndarray) -> Posterior:
     means = centred @ (scaled @ covariance)
     # |x - μ|² in the metric of the model as a sum of squares, which loses no digits
     residual = centred - means @ loadings.T
-    distance = residual**2 @ (1 / noise) + np.einsum("ij,ij->i", means, means)
+    with np.errstate(over="ignore"):  # an infinite distance is a density of zero
+        distance = (residual / np.sqrt(noise)) ** 2 @ np.ones(len(noise))
+        distance += np.einsum("ij,ij->i", means, means)
     log_det = 2 * np.log(np.diag(root)).sum() + np.log(noise).sum()
     return Posterior(means, covariance, -0.5 * (distance + log_det + len(noise) * LOG_2PI))
 

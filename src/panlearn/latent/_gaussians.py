@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logsumexp
 
 from panlearn.core.statistics import Sums
 from panlearn.latent._covariances import Covariance
@@ -21,6 +22,7 @@ from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
 LOG_2PI = float(np.log(2 * np.pi))
+LOWEST = -1e300  # of a log density, so that a row far from all components has probabilities
 
 
 class Mixture(NamedTuple):
@@ -122,6 +124,15 @@ def log_densities(at: Mixture, X: Any) -> tuple[np.ndarray, np.ndarray]:
     return density, probabilities
 
 
+def log_posteriors(at: Mixture, X: Any) -> np.ndarray:
+    """The log-probabilities (n, k) of the components of each row."""
+    out = np.empty((X.shape[0], len(at.weights)))
+    for part, group in _groups(at, X):
+        log_joint = np.maximum(group.log_joint(), LOWEST)
+        out[part] = (log_joint - logsumexp(log_joint, axis=0)).T
+    return out
+
+
 def fill(at: Mixture, X: np.ndarray) -> np.ndarray:
     """Missing entries replaced by their conditional means under the mixture."""
     out = np.array(X, dtype=float)
@@ -168,6 +179,7 @@ def draw_missing(at: Mixture, X: np.ndarray, rng: np.random.Generator) -> np.nda
 
 def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log Σ_j exp of each column, and the columns as probabilities; log_joint is overwritten."""
+    np.maximum(log_joint, LOWEST, out=log_joint)
     top = log_joint.max(axis=0)
     log_joint -= top
     np.exp(log_joint, out=log_joint)
@@ -226,7 +238,7 @@ class _Complete:
         out = np.empty((len(self.constant), len(self.rows)))
         for j, root in enumerate(self.roots):
             white = self.at.kind.white(self.rows - self.at.means[j], root)
-            np.einsum("ij,ij->i", white, white, out=out[j])
+            np.einsum("ij,ij->i", white, white, out=out[j])  # may be infinite, without a warning
         out *= -0.5
         out += self.constant[:, None]
         return out
@@ -257,7 +269,8 @@ class _Incomplete:
         white = np.linalg.solve(self.roots, centred.swapaxes(1, 2))
         log_det = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
         constant = np.log(self.at.weights) - log_det - 0.5 * self.rows.shape[1] * LOG_2PI
-        return constant[:, None] - 0.5 * (white**2).sum(axis=1)
+        with np.errstate(over="ignore"):
+            return constant[:, None] - 0.5 * (white**2).sum(axis=1)
 
     def filled(self, j: int, here: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """E[x | x_o] - μ_j and Cov[x | x_o]."""

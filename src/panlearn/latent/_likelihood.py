@@ -58,6 +58,25 @@ class ClassedLikelihood(Likelihood):
     def predict(self, X: Any) -> np.ndarray:
         """Give the most probable class of each row."""
 
+    @abstractmethod
+    def _log_posteriors(self, X: Any) -> np.ndarray:
+        """The log-probabilities of the classes of each row."""
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give the logarithms of the probabilities of the classes of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, of any kind that `predict` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Exact where the probabilities themselves are zero to the floats.
+        """
+        return self._log_posteriors(X)
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn from training data, and give the most probable class of each row.
 

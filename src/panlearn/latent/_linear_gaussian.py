@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
@@ -19,7 +18,8 @@ from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Moments
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
+from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._factors import Factors, FactorSums, Observed, expect, inferred
 from panlearn.latent._likelihood import Likelihood
 from panlearn.latent._rows import coordinates
@@ -187,7 +187,7 @@ class LinearGaussian(
         out = np.empty((X.shape[0], len(self.components_)))
         for index, _, found in inferred(self._factors(), X):
             out[index] = found.means
-        return out.astype(X.dtype, copy=False)
+        return floats(out, X.dtype, "the factors")
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give the mean of the rows that have these factors.
@@ -220,7 +220,7 @@ class LinearGaussian(
         out = np.empty(X.shape[0])
         for index, _, found in inferred(self._factors(), X):
             out[index] = found.log_density
-        return out.astype(X.dtype, copy=False)
+        return log_floats(out, X.dtype)
 
     def impute(self, X: Any) -> np.ndarray:
         """Fill missing entries with their conditional means, which have the least squared error.
@@ -240,7 +240,7 @@ class LinearGaussian(
             if not seen.all():
                 guess = at.mean[~seen] + found.means @ at.loadings[~seen].T
                 out[np.ix_(index, ~seen)] = guess
-        return out.astype(X.dtype, copy=False)
+        return floats(out, X.dtype, "the missing entries")
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
         """Draw rows from the model.
@@ -270,7 +270,8 @@ class LinearGaussian(
         ndarray of shape (n_features, n_features)
         """
         at = self._factors()
-        return at.loadings @ at.loadings.T + np.diag(at.noise)
+        covariance = at.loadings @ at.loadings.T + np.diag(at.noise)
+        return floats(covariance, self.components_.dtype, "the covariances")
 
     def get_precision(self) -> np.ndarray:
         """Give the inverse of the covariance of the model.
@@ -282,7 +283,8 @@ class LinearGaussian(
         at = self._factors()
         scaled = at.loadings / at.noise[:, None]
         inner = np.eye(at.loadings.shape[1]) + at.loadings.T @ scaled
-        return np.diag(1 / at.noise) - scaled @ np.linalg.solve(inner, scaled.T)
+        precision = np.diag(1 / at.noise) - scaled @ np.linalg.solve(inner, scaled.T)
+        return floats(precision, self.components_.dtype, "the precisions")
 
     def _factors(self) -> Factors:
         self._require_fitted()
@@ -291,14 +293,7 @@ class LinearGaussian(
 
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=accept_sparse,
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan",
-        )
+        return checked_rows(self, X, reset=False, accept_sparse=accept_sparse, allow_nan=True)
 
     @property
     def _n_features_out(self) -> int:

@@ -27,6 +27,8 @@ from panlearn.latent.kmeans import KMeans
 def starts(model: Any, rows: Rows, sample: RowSample, rng: np.random.Generator) -> list[Mixture]:
     """The parameters of each start; what the user gave replaces what was found."""
     k, d, kind = model.n_components, rows.n_features, KINDS[model.covariance_type]
+    if model.warm_start and getattr(model, "means_", np.zeros(0)).shape == (k, d):
+        return [model._mixture()]
     with np.errstate(over="ignore", invalid="ignore"):
         filled = np.where(np.isnan(sample.rows), sample.mean, sample.rows)
         if not np.isfinite(np.vdot(filled - sample.mean, filled - sample.mean)):
@@ -75,6 +77,12 @@ def _centres(model: Any, X: np.ndarray, weight: np.ndarray, rng: np.random.Gener
     k = model.n_components
     if model.init_params == "k-means++" or len(X) <= k:
         return X[k_means_plus_plus(X, weight, k, rng)]
+    if model.init_params == "random_from_data":
+        return X[rng.choice(len(X), size=k, replace=False, p=weight / weight.sum())]
+    if model.init_params == "random":
+        shares = rng.random((len(X), k))
+        shares *= weight[:, None] / shares.sum(axis=1, keepdims=True)
+        return shares.T @ X / shares.sum(axis=0)[:, None]
     clusters = KMeans(k, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -90,7 +98,7 @@ def _around(
     equal = np.full(k, 1 / k)
     scatter = np.stack([kind.part(np.diag(spread))] * k)
     even = Mixture(kind, equal, centres, kind.maximise(scatter, np.ones(k), model.reg_covar))
-    if model.init_params == "k-means++":
+    if model.init_params != "kmeans":
         return even
     labels, _ = assign(X, None, centres, sample.mean)
     count, shift, scatters = np.zeros(k), np.zeros((k, d)), np.zeros_like(scatter)

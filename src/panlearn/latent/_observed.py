@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.latent._extremes import checked_rows
+from panlearn.latent._rows import refuse_streams
 from panlearn.latent.ratings import Ratings, positions
 
 
@@ -23,10 +25,9 @@ def observed(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = _labelled(X, estimator.ratings_.items)
     if isinstance(X, Ratings):
         X = X.matrix if reset else _aligned(X, estimator.ratings_.items)
+    refuse_streams(estimator, X)
     reject_hidden(X=X)
-    X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite="allow-nan"
-    )
+    X = checked_rows(estimator, X, reset=reset, accept_sparse="csr", allow_nan=True)
     if not sparse.issparse(X):
         return _stored(X)
     if np.isnan(X.data).any():

@@ -1,4 +1,4 @@
-"""The squared singular values and right singular vectors of centred rows, in three ways."""
+"""The squared singular values and right singular vectors of centred rows, in five ways."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.special import gammaln
+from scipy.sparse.linalg import LinearOperator, svds
 
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments
@@ -14,10 +14,19 @@ from panlearn.core.statistics import Moments
 EPSILON = float(np.finfo(float).eps)
 
 
+class About(NamedTuple):
+    """Total weight, mean and scatter of each column."""
+
+    weight: float
+    mean: np.ndarray
+    scatter: np.ndarray
+
+
 class Spectrum(NamedTuple):
     """Total weight, mean, and the decomposition by falling size.
 
-    `total` is the whole scatter, `rank` the number of values above rounding.
+    `total` is the whole scatter, `rank` the number of values, of those found, above rounding, and
+    `n_samples` the number of rows: the weight, or more if the rows have to be more.
     """
 
     weight: float
@@ -26,73 +35,114 @@ class Spectrum(NamedTuple):
     vectors: np.ndarray
     total: float
     rank: int
+    n_samples: int
+
+    @classmethod
+    def of(
+        cls,
+        about: About,
+        squares: np.ndarray,
+        vectors: np.ndarray,
+        dtype: np.dtype,
+        n_rows: int = 0,
+    ) -> Spectrum:
+        """Count what is above rounding; the same limit for every way to the decomposition.
+
+        A value is off by a rounding of the largest, in float64, and by the roundings of the entries
+        of X in its own floats.
+        """
+        weight, mean, scatter = about
+        epsilon = float(np.finfo(dtype).eps)
+        entry = (weight * (epsilon * mean) ** 2 + scatter * epsilon**2).max()
+        error = len(mean) * (EPSILON * squares.max(initial=0.0) + entry)
+        rank = int(np.sum(squares > error))
+        n_samples = max(int(weight * (1 + 1e-12)), rank + 1, n_rows)
+        with np.errstate(over="ignore"):
+            total = float(scatter.sum())
+        if not np.isfinite(total):
+            raise ValueError("the squares of X overflow: rescale its columns")
+        return cls(weight, mean, squares, vectors, total, rank, n_samples)
 
 
-def from_moments(moments: Moments) -> Spectrum:
-    """Eigenvectors of the scatter."""
-    values, vectors = linalg.eigh(moments.scatter, driver="evd", check_finite=False)
-    total = float(np.trace(moments.scatter))
-    # a value is off by a rounding of the largest, and each column's centring by one of its offset
-    error = len(values) * EPSILON * max(values[-1], 0.0)
-    error += moments.weight * (EPSILON * np.abs(moments.mean)).max() ** 2
-    rank = int(np.sum(values > error))
-    return Spectrum(moments.weight, moments.mean, values[::-1], vectors.T[::-1], total, rank)
+def from_moments(moments: Moments, dtype: np.dtype, k: int | None = None) -> Spectrum:
+    """Eigenvectors of the scatter: the first k, or all."""
+    about = About(moments.weight, moments.mean, np.diag(moments.scatter))
+    few = k if moments.weight >= len(moments.mean) else None  # all values tell how many rows
+    values, vectors = _leading(moments.scatter, few)
+    return Spectrum.of(about, values, vectors.T, dtype)
+
+
+def from_gram(rows: ArrayRows, k: int | None = None) -> Spectrum:
+    r"""Of fewer rows than columns, through the products :math:`A A^\top` of the centred rows.
+
+    :math:`A A^\top u = s^2 u` gives :math:`v = A^\top u / s`, which a QR decomposition keeps
+    orthonormal where s is a rounding of the largest.
+    """
+    about, centred = _centred(rows)
+    values, left = _leading(centred @ centred.T, k if rows.weight is None else None)
+    k = min(centred.shape) if k is None else k
+    vectors, _ = linalg.qr(centred.T @ left[:, :k], mode="economic", check_finite=False)
+    return Spectrum.of(about, values[: min(centred.shape)], vectors.T, rows.dtype)
 
 
 def from_rows(rows: ArrayRows) -> Spectrum:
     """Singular vectors of the centred rows, all of them."""
-    weight, mean, centred = _centred(rows)
-    _, values, vectors = linalg.svd(centred, full_matrices=False, check_finite=False)
-    squares = values**2
-    return Spectrum(
-        weight, mean, squares, vectors, float(squares.sum()), _rank(values, mean, weight)
+    about, centred = _centred(rows)
+    _, values, vectors = linalg.svd(
+        centred, full_matrices=False, overwrite_a=True, check_finite=False
     )
+    return Spectrum.of(about, values**2, vectors, rows.dtype)
 
 
-def randomised(rows: ArrayRows, k: int, rng: np.random.Generator) -> Spectrum:
+def lanczos(rows: ArrayRows, k: int, tol: float, rng: np.random.Generator) -> Spectrum:
+    """The leading singular vectors of the centred rows by ARPACK, to the tolerance.
+
+    At a tolerance of 0 the residuals are roundings, and the answer is that of the exact ways.
+    """
+    about, A = _operator(rows)
+    _, values, vectors = svds(A, k, tol=tol, v0=rng.uniform(-1, 1, min(A.shape)))
+    order = np.argsort(values)[::-1]
+    return Spectrum.of(about, values[order] ** 2, vectors[order], rows.dtype, A.shape[0])
+
+
+def randomised(
+    rows: ArrayRows,
+    k: int,
+    rng: np.random.Generator,
+    oversampling: int = 10,
+    powers: int = 7,
+) -> Spectrum:
     r"""The leading singular vectors of the centred rows, from their action on random vectors.
 
-    With Q spanning :math:`(A A^\top)^q A \Omega`, the singular vectors of :math:`Q^\top A` are near
-    those of A; Q is made orthonormal at every power so that small directions survive rounding.
+    With Q spanning :math:`(A A^\top)^q A \Omega`, the singular vectors of :math:`Q^\top A` are
+    near those of A; Q is made orthonormal at every power so that small directions survive rounding.
     """
-    size = min(k + 10, *rows.X.shape)
-    if sparse.issparse(rows.X):
-        weight, mean, root, total = _sparse_centre(rows)
-        A, offset = rows.X, mean
+    about, A = _operator(rows)
+    size = min(k + oversampling, *A.shape)
+    Q = linalg.qr(A @ rng.standard_normal((A.shape[1], size)), mode="economic")[0]
+    for _ in range(powers):
+        Q = linalg.qr(A.T @ Q, mode="economic")[0]
+        Q = linalg.qr(A @ Q, mode="economic")[0]
+    _, values, vectors = linalg.svd((A.T @ Q).T, full_matrices=False)
+    return Spectrum.of(about, values[:k] ** 2, vectors[:k], rows.dtype, A.shape[0])
+
+
+def _leading(matrix: np.ndarray, k: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues by falling size, none below zero, and their vectors: the first k, or all."""
+    n = len(matrix)
+    if k is not None and 4 * k < n:  # else the way for all of them is faster
+        values, vectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
     else:
-        weight, mean, A = _centred(rows)
-        root, offset, total = np.ones((1, 1)), np.zeros(len(mean)), float(np.vdot(A, A))
-
-    def forward(V: np.ndarray) -> np.ndarray:
-        return root * (A @ V - offset @ V)
-
-    def backward(U: np.ndarray) -> np.ndarray:
-        scaled = root * U
-        return A.T @ scaled - np.outer(offset, scaled.sum(axis=0))
-
-    Q = linalg.qr(forward(rng.standard_normal((rows.n_features, size))), mode="economic")[0]
-    for _ in range(7):
-        Q = linalg.qr(backward(Q), mode="economic")[0]
-        Q = linalg.qr(forward(Q), mode="economic")[0]
-    _, values, vectors = linalg.svd(backward(Q).T, full_matrices=False)
-    rank = _rank(values[:k], mean, weight)
-    return Spectrum(weight, mean, values[:k] ** 2, vectors[:k], total, rank)
+        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+    return np.clip(values[::-1], 0, None), vectors[:, ::-1]
 
 
-def _rank(values: np.ndarray, mean: np.ndarray, weight: float) -> int:
-    """Count the singular values above the rounding of the largest and of the centring."""
-    error = len(mean) * EPSILON * values.max() + np.sqrt(weight) * EPSILON * np.abs(mean).max()
-    return int(np.sum(values > error))
-
-
-def _centred(rows: ArrayRows) -> tuple[float, np.ndarray, np.ndarray]:
-    """Total weight, mean, and the rows sqrt(w) (x - mean) in float64."""
+def _centred(rows: ArrayRows) -> tuple[About, np.ndarray]:
+    """The rows sqrt(w) (x - mean) in float64."""
     rows.reject_non_finite()
     X = rows.X.astype(np.float64)
-    share = np.ones(len(X)) if rows.weight is None else rows.weight.astype(float)
+    share = _shares(rows)
     total = share.sum()
-    if total == 0:
-        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
     with np.errstate(over="ignore", invalid="ignore"):
         mean = (share / total) @ X
         X -= mean
@@ -105,52 +155,38 @@ def _centred(rows: ArrayRows) -> tuple[float, np.ndarray, np.ndarray]:
                 "the squares of X overflow: rescale its columns, for example with "
                 "sklearn.preprocessing.StandardScaler"
             )
-    return float(total), mean + correction, X
+    scatter = np.einsum("ij,ij->j", X, X)
+    return About(float(total), mean + correction, scatter), X
 
 
-def _sparse_centre(rows: ArrayRows) -> tuple[float, np.ndarray, np.ndarray, float]:
-    """Total weight, mean, square roots of the weights, and the total scatter, of sparse rows."""
+def _operator(rows: ArrayRows) -> tuple[About, Any]:
+    """The action of the rows sqrt(w) (x - mean), none of which is made dense if X is sparse."""
+    if not sparse.issparse(rows.X):
+        return _centred(rows)
     rows.reject_non_finite()
-    X: Any = rows.X
-    share = np.ones(X.shape[0]) if rows.weight is None else rows.weight.astype(float)
+    X, share = rows.X.astype(np.float64), _shares(rows)
     weight = float(share.sum())
-    if weight == 0:
-        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
     mean = (X.T @ share) / weight
-    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    total = float(squares @ share) - weight * float(mean @ mean)
-    return weight, mean, np.sqrt(share)[:, None], total
+    scatter = np.clip(X.multiply(X).T @ share - weight * mean**2, 0, None)
+    root = np.sqrt(share)[:, None]
+
+    def forward(V: np.ndarray) -> np.ndarray:
+        V = V.reshape(len(mean), -1)
+        return root * (X @ V - mean @ V)
+
+    def backward(U: np.ndarray) -> np.ndarray:
+        scaled = root * U.reshape(len(root), -1)
+        return X.T @ scaled - np.outer(mean, scaled.sum(axis=0))
+
+    A = LinearOperator(
+        X.shape, forward, backward, matmat=forward, dtype=np.float64, rmatmat=backward
+    )
+    return About(weight, mean, scatter), A
 
 
-def most_probable_rank(values: np.ndarray, n: float) -> int:
-    r"""The number k of components with the highest evidence, by Minka's Laplace approximation.
-
-    .. math::
-        p(X \mid k) \approx p(U) \Big(\prod_{j \le k} \lambda_j\Big)^{-n/2} v^{-n(d-k)/2}
-        (2\pi)^{(m+k)/2} |A|^{-1/2} n^{-k/2}
-
-    with v the mean of the variances left out, :math:`m = dk - k(k+1)/2`, p(U) the volume of the
-    frames, and :math:`|A| = \prod_{i \le k, j > i} (1/\hat\lambda_j - 1/\hat\lambda_i)
-    (\lambda_i - \lambda_j) n`, where :math:`\hat\lambda` is v beyond k.
-    """
-    d = len(values)
-    least = max(EPSILON * values[0], float(np.finfo(float).tiny))
-    usable = int(np.sum(values > least))
-    evidence = [_evidence(np.maximum(values, least), k, n) for k in range(1, min(usable + 1, d))]
-    return 1 + int(np.argmax(evidence)) if evidence else 1
-
-
-def _evidence(values: np.ndarray, k: int, n: float) -> float:
-    d = len(values)
-    half = (d - np.arange(k)) / 2
-    frames = np.sum(gammaln(half) - half * np.log(np.pi)) - k * np.log(2)
-    noise = values[k:].mean()
-    fit = -n / 2 * (np.log(values[:k]).sum() + (d - k) * np.log(noise))
-    m = d * k - k * (k + 1) / 2
-    shrunk = np.r_[values[:k], np.full(d - k, noise)]
-    i, j = np.triu_indices(d, 1)
-    i, j = i[i < k], j[i < k]
-    with np.errstate(divide="ignore"):
-        curvature = np.log(values[i] - values[j]) + np.log(1 / shrunk[j] - 1 / shrunk[i])
-    spread = np.sum(curvature + np.log(n))
-    return float(frames + fit + (m + k) / 2 * np.log(2 * np.pi) - spread / 2 - k / 2 * np.log(n))
+def _shares(rows: ArrayRows) -> np.ndarray:
+    if rows.weight is None:
+        return np.ones(rows.X.shape[0])
+    if not rows.weight.any():
+        raise ValueError("sample_weight is zero for every row, so there is nothing to learn from")
+    return rows.weight.astype(float)

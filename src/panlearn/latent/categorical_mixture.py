@@ -26,6 +26,7 @@ from panlearn.latent._categories import (
     Values,
     codes_of,
     expect,
+    log_posteriors,
     log_prior,
     maximise,
     ones_of,
@@ -284,6 +285,10 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         with np.errstate(divide="ignore"):
             logs = np.log(np.concatenate([t.T for t in self.feature_prob_]))
         return Products(known, self.weights_, np.maximum(logs, LOG_ZERO))
+
+    def _log_posteriors(self, X: Any) -> np.ndarray:
+        numbers, at = self._numbers(X), self._products()
+        return log_posteriors(at, ones_of(numbers, at.categories)).astype(numbers.dtype)
 
     def _posteriors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         numbers, at = self._numbers(X), self._products()

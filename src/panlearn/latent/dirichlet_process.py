@@ -13,6 +13,7 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.latent._extremes import floats, log_floats
 from panlearn.latent._niw import Clusters, Prior, agreements, sweep
 from panlearn.latent._restaurants import log_partition_law
 from panlearn.latent._rows import power_of_two, rows_in_memory
@@ -205,13 +206,14 @@ class DirichletProcessMixture(ClusterMixin, DensityMixin, Estimator):
         order = np.argsort(-np.bincount(labels), kind="stable")
         self.labels_ = np.argsort(order)[labels]
         found = Clusters.of(prior, rows, self.labels_, len(order))
-        self.n_clusters_, self.weights_ = len(order), found.size / n
+        self.n_clusters_ = len(order)
+        self.weights_ = (found.size / n).astype(dtype, copy=False)
         location, unit = self.statistics_["location"], self.statistics_["scale"]
         self.means_ = (found.mean * unit + location).astype(dtype, copy=False)
         scatter = found.factor @ found.factor.transpose(0, 2, 1)
         scatter /= (prior.freedom + found.size - d - 1)[:, None, None]
         scatter *= unit * unit[:, None]
-        self.covariances_ = scatter.astype(dtype, copy=False)
+        self.covariances_ = floats(scatter, dtype, "the covariances")
         # one more cluster, of no rows: the prior
         whole = Clusters.of(prior, rows, self.labels_, len(order) + 1)
         self.statistics_ |= {
@@ -229,7 +231,8 @@ class DirichletProcessMixture(ClusterMixin, DensityMixin, Estimator):
         clusters = Clusters(at["count"], at["mean"], at["factor"])
         prior = Prior(precision, freedom, clusters.factor[-1] @ clusters.factor[-1].T)
         weight = np.r_[clusters.size[:-1], self.concentration_]
-        joint = clusters.log_predictive(prior, (X - at["location"]) / at["scale"])
+        with np.errstate(over="ignore"):  # an infinite distance is a density of zero
+            joint = clusters.log_predictive(prior, (X - at["location"]) / at["scale"])
         joint += np.log(weight / weight.sum()) - np.log(at["scale"]).sum()
         return joint, X.dtype
 
@@ -260,7 +263,7 @@ class DirichletProcessMixture(ClusterMixin, DensityMixin, Estimator):
         ndarray of shape (n_samples,)
         """
         joint, dtype = self._log_joints(X)
-        return logsumexp(joint, axis=1).astype(dtype, copy=False)
+        return log_floats(logsumexp(joint, axis=1), dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Give the mean log posterior predictive density of new rows.

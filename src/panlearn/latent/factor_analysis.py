@@ -10,6 +10,7 @@ from scipy import linalg
 
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.statistics import Moments
+from panlearn.latent._extremes import floats
 from panlearn.latent._factors import (
     Factors,
     FactorSums,
@@ -163,7 +164,8 @@ class FactorAnalysis(LinearGaussian):
         if self.rotation is not None:
             loadings = loadings @ turn(loadings, 1.0 if self.rotation == "varimax" else 0.0)
         self.components_ = with_signs(loadings).T.astype(dtype, copy=False)
-        self.noise_variance_ = found.noise.astype(dtype, copy=False)
+        least = float(np.finfo(dtype).tiny)  # what divides is no zero
+        self.noise_variance_ = floats(np.maximum(found.noise, least), dtype, "the variances of X")
         self.mean_ = found.mean.astype(dtype, copy=False)
 
     def _noise(self) -> np.ndarray:

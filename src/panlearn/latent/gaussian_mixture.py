@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
@@ -17,8 +16,9 @@ from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows, as_batches
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
 from panlearn.latent._covariances import KINDS
+from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._gaussians import (
     Expected,
     Mixture,
@@ -26,6 +26,7 @@ from panlearn.latent._gaussians import (
     expect,
     fill,
     log_densities,
+    log_posteriors,
     summary_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
@@ -56,9 +57,9 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         The most iterations of one start.
     n_init : int, default=1
         How many starts to try; the highest likelihood wins.
-    init_params : {"kmeans", "k-means++"}, default="kmeans"
-        The start: the clusters of k-means, or means spread by k-means++ with equal weights and
-        spherical covariances at the variance of the data.
+    init_params : {"kmeans", "k-means++", "random", "random_from_data"}, default="kmeans"
+        The start: the clusters of k-means; or, with equal weights and spherical covariances at the
+        variance of the data, means spread by k-means++, random means of all rows, or random rows.
     weights_init : array-like or None, default=None
         The first weights, of shape (n_components,).
     means_init : array-like or None, default=None
@@ -74,6 +75,8 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         How fast the steps of `partial_fit` shrink: step t has the share :math:`(t + 2)^{-a}`.
     random_state : int, Generator, RandomState or None, default=None
         Seeds the starts.
+    warm_start : bool, default=False
+        Whether a further `fit` starts from the mixture that the last one found.
 
     Attributes
     ----------
@@ -88,8 +91,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     lower_bound_ : float
         The mean log-likelihood at the last expectation.
     density_quantiles_ : ndarray of shape (1001,)
-        Quantiles of the log density of the training rows, for `predict_anomaly`; what they miss
-        is drawn from the mixture.
+        Quantiles of the log density of the training rows, for `predict_anomaly`.
     n_iter_ : int
         Iterations of the start that won, and the steps of `partial_fit` since.
     converged_ : bool
@@ -147,7 +149,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     reg_covar: NonNegative[float] = 1e-6
     max_iter: Positive[int] = 100
     n_init: Starts = 1
-    init_params: Literal["kmeans", "k-means++"] = "kmeans"
+    init_params: Literal["kmeans", "k-means++", "random", "random_from_data"] = "kmeans"
     weights_init: np.ndarray | None = None
     means_init: np.ndarray | None = None
     precisions_init: np.ndarray | None = None
@@ -155,6 +157,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     use_labels: bool = False
     learning_decay: Annotated[float, Bounds(0.5, 1, closed_high=True)] = 0.7
     random_state: RandomState = None
+    warm_start: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -238,9 +241,9 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     def _read(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Rows:
         if self.use_labels and y is None and as_batches(X) is None:
             raise ValueError("use_labels=True requires y to be passed, but y is None")
-        given: Any = {"y": y, "targets": "labels"} if self.use_labels else {}
-        walk: Any = {"reset": reset, "repeatable": True, "allow_nan": True}
-        rows = read_rows(self, X, sample_weight=sample_weight, **given, **walk)
+        walk: Any = {"y": y, "targets": "labels"} if self.use_labels else {}
+        walk |= {"sample_weight": sample_weight, "repeatable": True, "allow_nan": True}
+        rows = read_rows(self, X, reset=reset, **walk)
         if reset and isinstance(rows, ArrayRows) and (n := rows.X.shape[0]) < self.n_components:
             raise ValueError(f"n_samples={n} should be >= n_components; ask for fewer components")
         return rows
@@ -282,7 +285,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         ndarray of shape (n_samples,)
         """
         X = self._check(X)
-        return log_densities(self._mixture(), X)[0].astype(X.dtype, copy=False)
+        return log_floats(log_densities(self._mixture(), X)[0], X.dtype)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities of the components of each row.
@@ -298,6 +301,10 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         """
         X = self._check(X)
         return log_densities(self._mixture(), X)[1].astype(X.dtype, copy=False)
+
+    def _log_posteriors(self, X: Any) -> np.ndarray:
+        X = self._check(X)
+        return log_floats(log_posteriors(self._mixture(), X), X.dtype)
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the most probable component of each row.
@@ -331,8 +338,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         if false_positive_rate not in Bounds(0, 1, closed_low=True, closed_high=True):
             raise ValueError(f"false_positive_rate must be in [0, 1]; got {false_positive_rate!r}")
         self._require_fitted()
-        levels = np.linspace(0, 1, len(self.density_quantiles_))
-        threshold = np.interp(false_positive_rate, levels, self.density_quantiles_)
+        threshold = np.interp(1000 * false_positive_rate, range(1001), self.density_quantiles_)
         X = self._check(X)
         if np.isnan(X.min()):
             raise ValueError("predict_anomaly takes complete rows, and X contains NaN; impute it")
@@ -351,7 +357,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         ndarray of shape (n_samples, n_features)
         """
         X = self._check(X, accept_sparse=False)
-        return fill(self._mixture(), X).astype(X.dtype, copy=False)
+        return floats(fill(self._mixture(), X), X.dtype, "the missing entries")
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None
@@ -385,8 +391,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
 
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
-        rest = {"accept_sparse": accept_sparse, "dtype": FLOATS, "ensure_all_finite": "allow-nan"}
-        return validate_data(self, X, reset=False, **rest)
+        return checked_rows(self, X, reset=False, accept_sparse=accept_sparse, allow_nan=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

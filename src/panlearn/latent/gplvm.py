@@ -26,6 +26,7 @@ from panlearn.latent._latent_positions import (
 from panlearn.latent._rows import coordinates, power_of_two, rows_in_memory
 
 REST = 1e-4  # the rise of the objective, a value of X, at which it is said to rest
+FAR = 1e30  # in units of the training rows; farther away every position is as good
 LOGS = (-14.0, 7.0)  # the range of the logarithms of the variances, for rows of unit variance
 
 
@@ -127,7 +128,7 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if q > max(n, d):
             raise ValueError(f"n_components={q} is more than the rows and features of X; lower it")
         require_memory((5, n, n), "what GPLVM needs, five covariances,", "take fewer rows")
-        self.X_, self.mean_ = X, _mean(X)
+        self.X_, self.mean_ = X.copy(), _mean(X)
         Y, unit = self._scaled()
         kernel = COVARIANCES[self.kernel]
         free = 2 if kernel.scaled else 1
@@ -213,6 +214,8 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         process, known, unit = self._process()
         X = rows_in_memory(self, X, reset=False)
         Y = (X.astype(float) - self.mean_) / unit
+        if np.abs(Y).max(initial=0.0) > FAR:
+            raise ValueError(f"X has rows {FAR:g} times as far away as the training rows; scale it")
         squares = (known**2).sum(axis=1) - 2 * Y @ known.T
         start = process.Z[squares.argmin(axis=1)]
         Z = minimise_rows(lambda z, rows: process.loss(z, Y[rows]), start)

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import one_blas_thread
 from panlearn.latent._buffet import BuffetChain
 from panlearn.latent._rows import coordinates, power_of_two, rows_in_memory
 from panlearn.latent.dirichlet_process import Sweeps
@@ -116,6 +117,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     random_state: RandomState = None
 
     @fitting
+    @one_blas_thread()  # the matrices are small
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the features of the training rows.
 
@@ -165,7 +167,8 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         order = np.argsort(-Z.sum(axis=0), kind="stable")
         self.indicators_ = Z[:, order].astype(bool)
         self.components_ = (scale * loadings[order]).astype(X.dtype, copy=False)
-        self.n_components_, self.frequencies_ = len(order), self.indicators_.mean(axis=0)
+        self.n_components_ = len(order)
+        self.frequencies_ = self.indicators_.mean(axis=0).astype(X.dtype, copy=False)
         self.mean_ = mean.astype(X.dtype, copy=False)
         self.noise_variance_, self.feature_variance_, self.concentration_ = map(float, scales)
         self.history_ = history
@@ -200,7 +203,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         A = self.components_.astype(float) / np.sqrt(self.noise_variance_)
         rows = (X.astype(float) - self.mean_) / np.sqrt(self.noise_variance_)
         n = len(self.indicators_)
-        taken = n * self.frequencies_
+        taken = self.indicators_.sum(axis=0)
         prior = np.log(taken / (n + 1 - taken))
         product, square = rows @ A.T, A @ A.T
         own = np.diag(square).copy()

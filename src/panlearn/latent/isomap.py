@@ -12,6 +12,7 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.latent._embedding import largest_eigenpairs
+from panlearn.latent._extremes import floats
 from panlearn.latent._neighbour_graph import connected_graph, geodesics, index_of
 from panlearn.latent._rows import power_of_two, rows_in_memory
 
@@ -111,13 +112,16 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             raise ValueError(f"n_components={k} is more than n_samples={n}; ask for fewer")
         require_memory((2, n, n), "what Isomap needs, the distances twice,", "take fewer rows")
         graph = connected_graph(X, self.n_neighbors, self.p, self.n_jobs)
-        self.X_, self.dist_matrix_ = X, geodesics(graph, self.n_jobs)
-        if self._unit > 1e150:
+        distances = geodesics(graph, self.n_jobs)
+        unit = power_of_two(float(distances.max()))
+        if unit > 1e150:
             raise ValueError("the squares of the distances overflow: rescale the columns of X")
-        values, vectors = largest_eigenpairs(self._centred(), k)
+        values, vectors = largest_eigenpairs(_centred(distances, unit), k)
         values = np.where(values > n * np.finfo(float).eps * values[0], values, 0.0)
-        self.embedding_ = np.ascontiguousarray(self._unit * (vectors * np.sqrt(values)), X.dtype)
-        self.eigenvalues_ = values * self._unit**2
+        self.X_ = X.copy()
+        self.dist_matrix_ = floats(distances, X.dtype, "the distances")
+        self.embedding_ = np.ascontiguousarray(unit * (vectors * np.sqrt(values)), X.dtype)
+        self.eigenvalues_ = floats(values * unit**2, X.dtype, "the squares of the distances")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -149,8 +153,8 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._require_fitted()
         X = rows_in_memory(self, X, reset=False)
         near, index = index_of(self.X_, self.p).query(X, self.n_neighbors, self.n_jobs)
-        D, unit = self.dist_matrix_, self._unit
-        centre = np.einsum("ij,ij->j", D, D) / len(D) / unit / unit
+        D, unit = self.dist_matrix_, power_of_two(float(self.dist_matrix_.max()))
+        centre = np.square(D / unit, dtype=float).mean(axis=0)
         known = self.embedding_.astype(float) / unit
         square = (known**2).sum(axis=0)
         # x's coordinates are -1/2 (d² - mean of d²) projected on the unit eigenvectors over √λ
@@ -177,24 +181,11 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             :math:`K = -\frac12 J D^{(2)} J`.
         """
         self._require_fitted()
-        K = self._centred()
-        left = np.vdot(K, K) - ((self.eigenvalues_ / self._unit**2) ** 2).sum()
-        return float(self._unit**2 * np.sqrt(max(left, 0.0)) / len(K))
-
-    @property
-    def _unit(self) -> float:
-        """A size of the distances: in its units no square overflows."""
-        return power_of_two(float(self.dist_matrix_.max()))
-
-    def _centred(self) -> np.ndarray:
-        """-1/2 J D² J, in squared units."""
-        K = self.dist_matrix_ / self._unit
-        K *= K
-        K *= -0.5
-        mean = K.mean(axis=0)
-        K -= mean
-        K -= mean[:, None] - mean.mean()
-        return K
+        unit = power_of_two(float(self.dist_matrix_.max()))
+        K = _centred(self.dist_matrix_, unit)
+        known = self.eigenvalues_.astype(float) / unit / unit
+        left = np.vdot(K, K) - (known**2).sum()
+        return float(unit**2 * np.sqrt(max(left, 0.0)) / len(K))
 
     @property
     def _n_features_out(self) -> int:
@@ -204,3 +195,14 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _centred(distances: np.ndarray, unit: float) -> np.ndarray:
+    """-1/2 J D² J of distances in a unit in which no square overflows."""
+    K = np.divide(distances, unit, dtype=float)
+    K *= K
+    K *= -0.5
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= mean[:, None] - mean.mean()
+    return K

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -21,7 +22,8 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
+from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
 from panlearn.latent._starts import Starts, best_of, k_means_plus_plus, sample_rows
 
@@ -37,11 +39,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     ----------
     n_clusters : int, default=8
         The number k of clusters.
-    init : {"k-means++", "random"} or array-like, default="k-means++"
-        The first centres: rows far from one another, any rows, or these, of shape (n_clusters,
-        n_features).
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        The first centres: rows far from one another, any rows, these, of shape (n_clusters,
+        n_features), or what a function ``init(X, n_clusters, random_state=...)`` of the sampled
+        rows returns.
     n_init : int or "auto", default="auto"
-        How many starts to try; the lowest inertia wins. "auto" is 10 for "random", else 1.
+        How many starts to try; the lowest inertia wins. "auto" is 10 for "random" and a function,
+        else 1.
     max_iter : int, default=300
         The most iterations of one start.
     tol : float, default=1e-4
@@ -107,7 +111,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
     n_clusters: Positive[int] = 8
     _: KW_ONLY
-    init: Literal["k-means++", "random"] | np.ndarray = "k-means++"
+    init: Literal["k-means++", "random"] | np.ndarray | Callable = "k-means++"
     n_init: Literal["auto"] | Starts = "auto"
     max_iter: Positive[int] = 300
     tol: NonNegative[float] = 1e-4
@@ -195,26 +199,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             raise ValueError(
                 f"n_samples={rows.X.shape[0]} should be >= n_clusters={k}; ask for fewer clusters"
             )
-        if not isinstance(self.init, str):
-            try:
-                init = np.array(self.init, dtype=float)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"init must hold numbers: {error}") from error
-            if init.shape != (k, rows.n_features) or not np.isfinite(init).all():
-                raise ValueError(
-                    f"init must hold finite centres of shape ({k}, {rows.n_features}); got "
-                    f"{init.shape}"
-                )
-            return [init]
+        if not isinstance(self.init, str) and not callable(self.init):
+            return [_given(self.init, (k, rows.n_features))]
         if isinstance(rows, ArrayRows):
             rows.reject_non_finite()
         sample = sample_rows(rows, rng, size=max(10_000, 100 * k))
         n_init = self.n_init
         if n_init == "auto":
-            n_init = 10 if self.init == "random" else 1
+            n_init = 1 if self.init == "k-means++" else 10
+        if callable(self.init):
+            seeds = rng.integers(2**31, size=n_init)
+            made = (self.init(sample.rows, k, random_state=np.random.RandomState(s)) for s in seeds)
+            return [_given(centres, (k, rows.n_features)) for centres in made]
         trials = None if self.init == "k-means++" else 0
-        points, weight = sample.rows - sample.mean, sample.weight_of
+        weight = sample.weight_of
         with np.errstate(over="ignore", invalid="ignore"):
+            points = sample.rows - sample.mean
             if not np.isfinite(np.vdot(points, points)):
                 raise ValueError("the squares of X overflow: rescale its columns")
         return [sample.rows[_choose(points, weight, k, rng, trials)] for _ in range(n_init)]
@@ -277,7 +277,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
     def _check(self, X: Any) -> Any:
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = checked_rows(self, X, reset=False, accept_sparse="csr")
         if sparse.issparse(X) and not X.has_canonical_format:  # scikit-learn's norms need it
             X = X.copy()
             X.sum_duplicates()
@@ -299,6 +299,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _given(centres: Any, shape: tuple[int, int]) -> np.ndarray:
+    """A copy of centres that the user gave."""
+    try:
+        array = np.array(centres, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must hold numbers: {error}") from error
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"init must hold finite centres of shape {shape}; got {array.shape}")
+    return array
 
 
 def _choose(

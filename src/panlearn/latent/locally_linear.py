@@ -115,7 +115,7 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         W = sparse.csc_array(sparse.csr_array((weight.ravel(), index.ravel(), starts), (n, n)))
         residual = sparse.eye_array(n, format="csc") - W
         values, vectors = smallest_eigenpairs((residual.T @ residual).tocsc(), k + 1)
-        self.X_, self.embedding_ = X, np.ascontiguousarray(vectors[:, 1:], X.dtype)
+        self.X_, self.embedding_ = X.copy(), np.ascontiguousarray(vectors[:, 1:], X.dtype)
         self.reconstruction_error_ = float(values[1:].sum())
         return self
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
     check_non_negative,
-    validate_data,
 )
 
 from panlearn.core.estimator import Estimator, fitting
@@ -24,6 +23,8 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.latent._beta_divergence import BetaDivergence
+from panlearn.latent._extremes import checked_rows, floats
 from panlearn.latent._nonnegative import (
     Penalty,
     Problem,
@@ -38,6 +39,9 @@ from panlearn.latent._nonnegative import (
     solve_kullback_leibler,
 )
 from panlearn.latent._nonnegative_starts import nndsvd, random_start
+from panlearn.latent._rows import refuse_streams
+
+BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
 
 
 @dataclass(eq=False, repr=False)
@@ -51,7 +55,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
     for n rows of d features; the first term may be the Kullback-Leibler divergence
     :math:`\sum x \log(x / \hat x) - x + \hat x` of :math:`\hat X = W H`, the log-likelihood of
-    Poisson counts.
+    Poisson counts, or another beta-divergence.
 
     Parameters
     ----------
@@ -63,11 +67,13 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         more parts than rows or features.
     solver : {"cd", "mu"}, default="cd"
         Coordinate descent, or multiplicative updates.
-    beta_loss : {"frobenius", "kullback-leibler"}, default="frobenius"
-        What is minimised; the second needs solver "mu".
+    beta_loss : float or str, default="frobenius"
+        What is minimised: "frobenius", "kullback-leibler", "itakura-saito", or the beta-divergence
+        of a number, of which these are 2, 1 and 0. All but the first need solver "mu", at 0 and
+        below X must be positive, and other numbers than 1 and 2 need a dense X.
     tol : float, default=1e-06
         The loop ends when an iteration lowers the objective by no more than this share of
-        :math:`\tfrac{1}{2} \|X\|_F^2`, or of :math:`\sum x`.
+        :math:`\tfrac{1}{2} \|X\|_F^2`, of :math:`\sum x`, or of the first divergence.
     max_iter : int, default=200
         The most iterations.
     random_state : int, Generator, RandomState or None, default=None
@@ -107,10 +113,11 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     needs more iterations and a start without zeros. A block of rows is read once an iteration and
     blocks are shared by the threads; any number of threads gives the same bits.
 
-    `transform` solves the convex problem of each row for the fixed parts by itself, so that a row's
-    result does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``. Rows
-    that coordinate descent does not bring to the end, because the parts are nearly dependent, are
-    solved by an active set; those of the divergence stop after 1000 multiplications.
+    `transform` solves the problem of each row for the fixed parts by itself, so that a row's
+    result does not depend on the other rows; ``fit_transform(X)`` is ``fit(X).transform(X)``. It is
+    convex for a beta from 1 to 2. Rows that coordinate descent does not bring to the end, because
+    the parts are nearly dependent, are solved by an active set; those of a divergence stop after
+    1000 multiplications.
 
     References
     ----------
@@ -125,6 +132,9 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
     C. L. Lawson and R. J. Hanson (1974). Solving least squares problems. Prentice-Hall.
     doi:10.1137/1.9781611971217
+
+    C. Févotte and J. Idier (2011). Algorithms for nonnegative matrix factorization with the
+    beta-divergence. Neural Computation 23(9). doi:10.1162/NECO_a_00168
 
     C. Boutsidis and E. Gallopoulos (2008). SVD based initialization: a head start for nonnegative
     matrix factorization. Pattern Recognition 41(4). doi:10.1016/j.patcog.2007.09.010
@@ -144,7 +154,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     _: KW_ONLY
     init: Literal["random", "nndsvd", "nndsvda", "custom"] | None = None
     solver: Literal["cd", "mu"] = "cd"
-    beta_loss: Literal["frobenius", "kullback-leibler"] = "frobenius"
+    beta_loss: Literal["frobenius", "kullback-leibler", "itakura-saito"] | float = "frobenius"
     tol: NonNegative[float] = 1e-6
     max_iter: Positive[int] = 200
     random_state: RandomState = None
@@ -176,10 +186,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
             The model itself.
         """
         X = self._check(X, reset=True)
-        if self.beta_loss != "frobenius" and self.solver == "cd":
-            raise ValueError(
-                f"beta_loss={self.beta_loss!r} has no coordinate descent; use solver='mu'"
-            )
+        beta = self._beta(X)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         alpha_H = self.alpha_W if self.alpha_H == "same" else self.alpha_H
         penalties = (
@@ -191,22 +198,47 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
             if not np.isfinite(problem.squares):
                 raise ValueError("the squares of X overflow: rescale it")
             factors = self._start(problem, W, H)
-            self._iterate(problem, *factors, rows=ArrayRows(X, None, None))
-            loss = frobenius_loss if self.beta_loss == "frobenius" else kullback_leibler_loss
+            self._iterate(problem, *factors, rows=ArrayRows(X, None, None), beta=beta)
+            loss = BetaDivergence(beta).loss
+            if beta in (1, 2):
+                loss = frobenius_loss if beta == 2 else kullback_leibler_loss
             self.reconstruction_err_ = float(np.sqrt(2 * loss(problem, *factors)))
         self.components_ = np.ascontiguousarray(factors[1].T)
         self.n_components_ = len(self.components_)
         return self
 
-    def _iterate(self, problem: Problem, W: np.ndarray, Ht: np.ndarray, rows: ArrayRows) -> None:
-        if self.beta_loss == "frobenius":
+    def _beta(self, X: Any) -> float:
+        """The number of the divergence, refused where X or the solver does not go with it."""
+        beta = BETAS[self.beta_loss] if isinstance(self.beta_loss, str) else float(self.beta_loss)
+        if beta != 2 and self.solver == "cd":
+            raise ValueError(
+                f"beta_loss={self.beta_loss!r} has no coordinate descent; use solver='mu'"
+            )
+        if beta not in (1, 2) and sparse.issparse(X):
+            raise ValueError(
+                f"beta_loss={self.beta_loss!r} does not take sparse X; give X.toarray()"
+            )
+        if beta <= 0 and X.min() <= 0:
+            raise ValueError(
+                f"beta_loss={self.beta_loss!r} is infinite where X is 0; add a small number to X, "
+                "or use a beta_loss above 0"
+            )
+        return beta
+
+    def _iterate(
+        self, problem: Problem, W: np.ndarray, Ht: np.ndarray, rows: ArrayRows, beta: float
+    ) -> None:
+        if beta == 2:
             update: Callable[..., None] = multiply_by_gram
             if self.solver == "cd":
                 update = functools.partial(descend, sweeps=problem.sweeps(W.shape[1]))
             step: Callable[..., float] = functools.partial(frobenius_step, update=update)
             scale = 0.5 * problem.squares
-        else:
+        elif beta == 1:
             step, scale = kullback_leibler_step, problem.total
+        else:
+            divergence = BetaDivergence(beta)
+            step, scale = divergence.step, divergence.loss(problem, W, Ht)
         previous = scale
         with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:
             for _ in loop:
@@ -256,12 +288,14 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         self._require_fitted()
         X = self._check(X, reset=False)
         Ht = np.ascontiguousarray(self.components_.T, dtype=X.dtype)
-        solve = solve_frobenius if self.beta_loss == "frobenius" else solve_kullback_leibler
+        beta = self._beta(X)
+        solve = BetaDivergence(beta).solve
+        if beta in (1, 2):
+            solve = solve_frobenius if beta == 2 else solve_kullback_leibler
         penalty = self._penalty(self.alpha_W * X.shape[1])
         with threads() as share, np.errstate(over="ignore", under="ignore"):
-            return np.concatenate(
-                list(share(lambda block: solve(block[1], Ht, penalty), blocks_of(X)))
-            )
+            shares = list(share(lambda block: solve(block[1], Ht, penalty), blocks_of(X)))
+        return floats(np.concatenate(shares), X.dtype, "the shares of the parts")
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give the rows that shares of the parts sum up to.
@@ -287,8 +321,9 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         return Penalty(strength * self.l1_ratio, strength * (1 - self.l1_ratio))
 
     def _check(self, X: Any, *, reset: bool) -> Any:
+        refuse_streams(self, X)
         reject_hidden(X=X)
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, order="C")
+        X = checked_rows(self, X, reset=reset, accept_sparse="csr", order="C")
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # an entry is stored once, so that it is squared as a whole

@@ -8,27 +8,20 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
-from panlearn.core.parameters import Bounds, Positive, RandomState
-from panlearn.core.random import generator
+from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import read_rows
+from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._likelihood import Likelihood
+from panlearn.latent._principal_ways import Solver, choose, decompose, require_room
+from panlearn.latent._rank_evidence import most_probable_rank
 from panlearn.latent._rows import coordinates
-from panlearn.latent._spectrum import (
-    Spectrum,
-    from_moments,
-    from_rows,
-    most_probable_rank,
-    randomised,
-)
-
-Solver = Literal["covariance_eigh", "full", "randomized"]
+from panlearn.latent._spectrum import Spectrum, from_moments
 
 
 @dataclass(eq=False, repr=False)
@@ -46,10 +39,17 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         variance, or the most probable number, or all in which the rows vary.
     whiten : bool, default=False
         Whether `transform` divides each score by its standard deviation.
-    svd_solver : {"auto", "covariance_eigh", "full", "randomized"}, default="auto"
-        The way to the solution; "auto" chooses by the shape of X.
+    svd_solver : str, default="auto"
+        The way to the solution: "covariance_eigh", "gram_eigh", "full", "arpack" or "randomized";
+        "auto" is one that is exact.
+    tol : float, default=0.0
+        The tolerance of "arpack"; 0 is to rounding.
+    iterated_power : int or "auto", default="auto"
+        Power iterations of "randomized"; "auto" is 7.
+    n_oversamples : int, default=10
+        Random directions of "randomized" beyond the components.
     random_state : int, Generator, RandomState or None, default=None
-        Seeds the randomised solver.
+        Seeds "arpack" and "randomized".
 
     Attributes
     ----------
@@ -81,11 +81,19 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     Notes
     -----
     "covariance_eigh" finds centred moments in one pass and their eigenvectors, :math:`O(n d^2 +
-    d^3)`: taken for streams, Dask collections, `partial_fit`, and arrays of at least ten rows a
-    column and at most 1000 columns. Variances below :math:`10^{-16}` of the largest are noise in
-    it. "full" is the singular value decomposition of the centred rows, :math:`O(n d \min(n, d))`.
-    "randomized" projects the rows on random directions, with power iterations, and is taken when
-    few components of a large X are wanted. Sparse rows are not made dense by it, nor by the first.
+    d^3)`; "gram_eigh" the eigenvectors of the products of the centred rows, :math:`O(n^2 d + n^3)`.
+    "auto" takes the first for streams, Dask collections and arrays of at least as many rows as
+    columns, and the second for others; they give the same answer to rounding. Variances below
+    :math:`10^{-16}` of the largest are noise in both, and directions below that or below the
+    rounding of X do not count as those in which the rows vary. "full" is the singular value
+    decomposition of the centred rows, :math:`O(n d \min(n, d))`, with twice the digits. "arpack"
+    iterates Lanczos' method to the tolerance; "auto" takes it for few components of many sparse
+    columns. "randomized" projects the rows on random directions, with power iterations: it is
+    the fastest for few components of a large X, and its variances are too low where the
+    spectrum falls slowly. The last two and "covariance_eigh" do not make sparse rows dense.
+
+    The sum of the weights is the number n of rows. If it is below 2, as when the weights are
+    shares of 1, the divisor n - 1 is n / 2.
 
     The density of `score_samples` is that of probabilistic PCA, a Gaussian with variance
     ``noise_variance_`` in the directions left out. A variance below rounding counts as one rounding
@@ -109,13 +117,18 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     >>> from panlearn.latent import PCA
     >>> model = PCA(n_components=1).fit([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
     >>> model.components_.round(3), model.explained_variance_ratio_.round(3), model.svd_solver_
-    (array([[0.447, 0.894]]), array([1.]), 'full')
+    (array([[0.447, 0.894]]), array([1.]), 'covariance_eigh')
     """
 
     n_components: Positive[int] | Annotated[float, Bounds(0, 1)] | Literal["mle"] | None = None
     _: KW_ONLY
     whiten: bool = False
-    svd_solver: Literal["auto", "covariance_eigh", "full", "randomized"] = "auto"
+    svd_solver: Literal["auto", "covariance_eigh", "gram_eigh", "full", "arpack", "randomized"] = (
+        "auto"
+    )
+    tol: NonNegative[float] = 0.0
+    iterated_power: NonNegative[int] | Literal["auto"] = "auto"
+    n_oversamples: Positive[int] = 10
     random_state: RandomState = None
 
     @fitting
@@ -137,21 +150,14 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
             The model itself.
         """
         rows = read_rows(self, X, None, sample_weight)
-        solver = self._choose(rows)
+        solver = choose(self, rows, self._number())
         if solver == "covariance_eigh" or not isinstance(rows, ArrayRows):
             moments = _moments(rows)
-            _require_variance(moments.weight)
-            return self._learn_moments(rows, moments)
-        limit = min(rows.X.shape)
-        k = self._wanted(limit, "min(n_samples, n_features)")
-        if self.n_components == "mle" and solver == "randomized":
-            raise ValueError("n_components='mle' needs all variances: not svd_solver='randomized'")
-        if solver == "full":
-            spectrum = from_rows(rows)
+            self._learn(from_moments(moments, rows.dtype, self._number()), rows.dtype, solver)
+            self.statistic_ = moments
         else:
-            spectrum = randomised(rows, k or limit, generator(self.random_state))
-        _require_variance(spectrum.weight)
-        return self._learn(spectrum, rows.dtype, solver, limit)
+            self._learn(decompose(self, rows, solver, self._number()), rows.dtype, solver)
+        return self
 
     @fitting
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -160,7 +166,8 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. The first rows may be fewer than the components, which are then any
+            directions in which the rows do not vary.
 
         Returns
         -------
@@ -174,77 +181,51 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
                 f"{self.svd_solver_!r}; fit it with svd_solver='covariance_eigh', or start anew"
             )
         rows = read_rows(self, X, None, sample_weight, reset=first)
-        return self._learn_moments(rows, getattr(self, "statistic_", 0) + _moments(rows))
-
-    def _choose(self, rows: Rows) -> Solver:
-        if not isinstance(rows, ArrayRows):
-            if self.svd_solver not in ("auto", "covariance_eigh"):
-                raise ValueError(
-                    f"svd_solver={self.svd_solver!r} needs the rows in memory; with a stream or a "
-                    "Dask collection leave it at 'auto' or 'covariance_eigh'"
-                )
-            return "covariance_eigh"
-        if self.svd_solver == "full" and sparse.issparse(rows.X):
-            raise TypeError(
-                "svd_solver='full' does not take sparse X; use 'auto', 'covariance_eigh' or "
-                "'randomized', or make X dense with X.toarray()"
-            )
-        if self.svd_solver != "auto":
-            return self.svd_solver
-        n, d = rows.X.shape
-        if d <= 1000 and (n >= 10 * d or sparse.issparse(rows.X)):
-            return "covariance_eigh"
-        few = isinstance(self.n_components, int | np.integer)
-        if few and self.n_components <= 0.1 * min(n, d) and max(n, d) > 500:
-            return "randomized"
-        return "covariance_eigh" if sparse.issparse(rows.X) else "full"
-
-    def _wanted(self, limit: int, what: str) -> int | None:
-        """The number of components asked for, if it is a number."""
-        k = self.n_components
-        if k is None or not isinstance(k, int | np.integer):
-            return None
-        if k > limit:
-            raise ValueError(f"n_components={k} is more than {what}={limit}; ask for fewer")
-        return int(k)
-
-    def _learn_moments(self, rows: Rows, moments: Moments) -> Self:
-        """Solve from moments, and keep them."""
-        limit = rows.n_features
-        if isinstance(rows, ArrayRows) and not self.__sklearn_is_fitted__():
-            limit = min(rows.X.shape)
-        self._learn(from_moments(moments), rows.dtype, "covariance_eigh", limit)
+        moments = getattr(self, "statistic_", 0) + _moments(rows)
+        spectrum = from_moments(moments, rows.dtype, self._number())
+        self._learn(spectrum, rows.dtype, "covariance_eigh", more=True)
         self.statistic_ = moments
         return self
 
-    def _learn(self, spectrum: Spectrum, dtype: np.dtype, solver: Solver, limit: int) -> Self:
-        n, d = spectrum.weight, len(spectrum.mean)
-        degrees = n - 1 if n > 1 else n  # a first row of a stream has no variance yet
-        what = "n_features" if limit == d else "min(n_samples, n_features)"
-        k = self._wanted(limit, what)
-        squares = np.clip(spectrum.squares, 0, None)
+    def _number(self) -> int | None:
+        """The number of components asked for, if it is a number."""
+        k = self.n_components
+        return int(k) if isinstance(k, int | np.integer) else None
+
+    def _learn(
+        self, spectrum: Spectrum, dtype: np.dtype, solver: Solver, more: bool = False
+    ) -> None:
+        n, d, rank = spectrum.weight, len(spectrum.mean), max(spectrum.rank, 1)
+        if not more and n <= 1 and spectrum.total == 0:
+            raise ValueError(
+                f"the variance of n_samples = {n:g} (the sum of the weights) is not defined; PCA "
+                "needs more than 1 sample"
+            )
+        # n - 1 for two rows and more; continuous from there to weights that are shares of one
+        degrees = max(n - 1, n / 2)
+        limit = min(spectrum.n_samples, d)
+        k = self._number()
+        require_room(k, d if more else spectrum.n_samples, d)
+        squares = spectrum.squares
         ratio = squares / spectrum.total if spectrum.total > 0 else np.zeros_like(squares)
-        if self.n_components == "mle":
+        if self.n_components is None:
+            k = rank
+        elif self.n_components == "mle":
             k = most_probable_rank(squares[:limit] / degrees, n)
-        elif k is None and self.n_components is not None:
+        elif k is None:
             enough = np.searchsorted(np.cumsum(ratio), self.n_components, side="right") + 1
-            k = min(int(enough), max(spectrum.rank, 1))
-        k = max(spectrum.rank, 1) if k is None else k
-        left = min(limit, d) - k
-        rest = squares[k:] if len(squares) == d else spectrum.total - squares[:k].sum()
-        noise = max(float(np.sum(rest)), 0.0) / degrees / left if left else 0.0
+            k = min(int(enough), rank)
+        left = limit - k
+        rest = squares[k:] if len(squares) >= limit else spectrum.total - squares[:k].sum()
+        noise = max(float(np.sum(rest)), 0.0) / degrees / left if left > 0 else 0.0
         self.components_ = _with_signs(spectrum.vectors[:k]).astype(dtype, copy=False)
-        with np.errstate(over="ignore"):
-            self.explained_variance_ = (squares[:k] / degrees).astype(dtype, copy=False)
-            self.singular_values_ = np.sqrt(squares[:k]).astype(dtype, copy=False)
-        if not np.isfinite(self.explained_variance_).all():
-            raise ValueError(f"the variances of X are beyond {dtype}; rescale its columns")
+        self.explained_variance_ = floats(squares[:k] / degrees, dtype, "the variances of X")
+        self.singular_values_ = floats(np.sqrt(squares[:k]), dtype, "the singular values of X")
         self.explained_variance_ratio_ = ratio[:k].astype(dtype, copy=False)
         self.mean_ = spectrum.mean.astype(dtype, copy=False)
         self.n_components_ = k
         self.noise_variance_ = float(noise)
         self.svd_solver_ = solver
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Project rows on the components.
@@ -258,8 +239,9 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        scores = self._project(self._check(X))
-        return scores / self._scale() if self.whiten else scores
+        X = self._check(X)
+        scores = self._project(X)
+        return floats(scores / self._scale() if self.whiten else scores, X.dtype, "the scores")
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give the rows that have these scores and nothing in the directions left out.
@@ -292,13 +274,14 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         X = self._check(X)
         scores, d = self._project(X).astype(float), X.shape[1]
         variance, noise = self._floored()
-        distance = (scores / np.sqrt(variance)) ** 2 @ np.ones(self.n_components_)
         log_det = np.log(variance).sum() + (d - self.n_components_) * np.log(noise)
-        if d > self.n_components_:
-            centred = (X.toarray() if sparse.issparse(X) else X) - self.mean_.astype(float)
-            centred -= scores @ self.components_
-            distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
-        return (-0.5 * (distance + log_det + d * np.log(2 * np.pi))).astype(X.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            distance = (scores / np.sqrt(variance)) ** 2 @ np.ones(self.n_components_)
+            if d > self.n_components_:
+                centred = (X.toarray() if sparse.issparse(X) else X) - self.mean_.astype(float)
+                centred -= scores @ self.components_
+                distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
+        return log_floats(-0.5 * (distance + log_det + d * np.log(2 * np.pi)), X.dtype)
 
     def get_covariance(self) -> np.ndarray:
         """Give the covariance of the model, that of the components and of the noise.
@@ -329,7 +312,7 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     def _check(self, X: Any) -> Any:
         self._require_fitted()
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return checked_rows(self, X, reset=False, accept_sparse="csr")
 
     def _project(self, X: Any) -> np.ndarray:
         """(X - mean) W, with X centred first so that an offset costs no digits."""
@@ -343,8 +326,8 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     def _floored(self) -> tuple[np.ndarray, float]:
         """The variances, none of them below one rounding of the largest."""
         variance = self.explained_variance_.astype(float)
-        precision = np.finfo(self.components_.dtype).eps
-        floor = max(precision * variance.max(), float(np.finfo(float).tiny))
+        kind = np.finfo(self.components_.dtype)
+        floor = max(float(kind.eps) * variance.max(), float(kind.tiny))
         return np.maximum(variance, floor), max(self.noise_variance_, floor)
 
     @property
@@ -362,14 +345,6 @@ def _moments(rows: Rows) -> Moments:
     d = rows.n_features
     require_memory((d, d), "the covariance", "use svd_solver='randomized'")
     return map_reduce(lambda X, y, weight: Moments.of(X, weight=weight), rows)
-
-
-def _require_variance(weight: float) -> None:
-    if not weight > 1:
-        raise ValueError(
-            f"the variance of n_samples = {weight:g} (the sum of the weights) is not defined; PCA "
-            "needs more than 1 sample"
-        )
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:

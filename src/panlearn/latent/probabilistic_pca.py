@@ -10,6 +10,7 @@ from scipy import linalg
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.progress import Iterations
 from panlearn.core.statistics import Moments
+from panlearn.latent._extremes import floats
 from panlearn.latent._factors import Factors, FactorSums, expect, maximise, stand_ins
 from panlearn.latent._linear_gaussian import LinearGaussian, noise_floor, with_signs
 
@@ -127,7 +128,8 @@ class ProbabilisticPCA(LinearGaussian):
         lengths = np.where(lengths > 1e-12 * lengths[0], lengths, 0.0)  # the rest is rounding
         self.components_ = with_signs(left * lengths).T.astype(dtype, copy=False)
         self.noise_variance_ = float(found.noise[0])
-        self.explained_variance_ = (lengths**2 + found.noise[0]).astype(dtype, copy=False)
+        variances = lengths**2 + found.noise[0]
+        self.explained_variance_ = floats(variances, dtype, "the variances of X")
         self.mean_ = found.mean.astype(dtype, copy=False)
 
     def _noise(self) -> np.ndarray:

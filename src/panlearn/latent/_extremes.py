@@ -1,0 +1,50 @@
+"""Values near the ends of the floats: taken where the method can, told where it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from panlearn.core.validation import FLOATS
+
+LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
+"""Up to here squares are floats: of float32 rows in float64, where squares are taken."""
+
+
+def checked_rows(estimator: Any, X: Any, *, allow_nan: bool = False, **options: Any) -> Any:
+    """Validate rows whose squares will be taken; `options` are those of `validate_data`."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's look at the sum
+        X = validate_data(
+            estimator,
+            X,
+            dtype=FLOATS,
+            ensure_all_finite="allow-nan" if allow_nan else True,
+            **options,
+        )
+    values = X.data if sparse.issparse(X) else X
+    largest = max(
+        np.fmax.reduce(values, axis=None, initial=0), -np.fmin.reduce(values, axis=None, initial=0)
+    )
+    if largest > LARGEST[X.dtype]:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, and {type(estimator).__name__} takes up to "
+            f"{LARGEST[X.dtype]:g} in {X.dtype}, lest their squares overflow; rescale its columns"
+        )
+    return X
+
+
+def log_floats(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Log densities in these floats; what is below them is the lowest of them."""
+    return np.maximum(values, float(np.finfo(dtype).min)).astype(dtype, copy=False)
+
+
+def floats(values: Any, dtype: Any, what: str) -> np.ndarray:
+    """Numbers in these floats, refused if they are beyond them; what is too small is zero."""
+    with np.errstate(over="ignore", under="ignore"):
+        out = np.asarray(values).astype(dtype, copy=False)
+    if not np.isfinite(out).all():
+        raise ValueError(f"{what} are beyond {np.dtype(dtype)}; rescale the columns of X")
+    return out
