@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.graphical.networks import NETWORKS
 
 from panlearn.graphical import BayesianNetwork
 
@@ -87,3 +88,53 @@ def test_learned_tables_are_those_of_pgmpy(pgmpy, rng):
         above = [model.variables_[p] for p in model.parents_[j]]
         order = [table.variables.index(v) for v in (*above, name)]
         np.testing.assert_allclose(model.cpts_[j], table.values.transpose(order), atol=1e-12)
+
+
+def large(rng, n=400):
+    """A random network of many states, its names and rows as bnlearn writes them."""
+    sizes = rng.integers(2, 9, size=n)
+    above = [sorted(rng.choice(j, min(j, 3), replace=False).tolist()) for j in range(n)]
+    tables = [
+        rng.dirichlet(np.ones(sizes[j]), size=tuple(sizes[p] for p in above[j])) for j in range(n)
+    ]
+    return BayesianNetwork.from_cpts(
+        {f"v_{j}": ([f"v_{p}" for p in above[j]], tables[j]) for j in range(n)},
+        {f"v_{j}": [f"state{i}" for i in range(sizes[j])] for j in range(n)},
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*NETWORKS, "large"])
+def test_files_are_read_as_pgmpy_reads_them(pgmpy, rng, name, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite", reason="pgmpy is not installed")
+    path = tmp_path / "network.bif"
+    if name == "large":
+        large(rng, 60).write_bif(path)
+    else:
+        path.write_text(NETWORKS[name])
+    model, peer = BayesianNetwork.read_bif(path), readwrite.BIFReader(path).get_model()
+    assert sorted(model.variables_) == sorted(peer.nodes)
+    assert sorted(model.edges_) == sorted(peer.edges)
+    for j, variable in enumerate(model.variables_):
+        table = peer.get_cpds(variable)
+        above = [model.variables_[p] for p in model.parents_[j]]
+        assert table.state_names[variable] == model.states_[j].tolist()
+        order = [table.variables.index(v) for v in (*above, variable)]
+        np.testing.assert_allclose(model.cpts_[j], table.values.transpose(order), rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_of_pgmpy_are_read(pgmpy, rng, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite", reason="pgmpy is not installed")
+    model = ours(rng)
+    readwrite.BIFWriter(theirs(pgmpy, model)).write_bif(str(tmp_path / "theirs.bif"))
+    read = BayesianNetwork.read_bif(tmp_path / "theirs.bif")
+    for name in SIZES:
+        table = read.cpts_[read.variables_.index(name)]
+        above = [read.variables_[p] for p in read.parents_[read.variables_.index(name)]]
+        j = model.variables_.index(name)
+        mine = [model.variables_[p] for p in model.parents_[j]]
+        order = [mine.index(v) for v in above]
+        expected = model.cpts_[j].transpose([*order, len(order)])
+        # the peer writes a few digits only
+        np.testing.assert_allclose(table, expected, atol=1e-4)
