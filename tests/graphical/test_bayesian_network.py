@@ -198,7 +198,7 @@ def test_weights_decide_the_tree(rng, gaps):
         weight = np.ones(60, dtype=int)
         weight[heavy] = 5
 
-        def information(a, b):
+        def information(a, b, weight=weight):
             both = np.repeat(X[:, [a, b]], weight, axis=0)
             both = both[~np.isnan(both).any(axis=1)].astype(int)
             law = np.histogram2d(*both.T, bins=2)[0] / len(both)

@@ -144,18 +144,18 @@ def test_names_that_the_format_cannot_hold_are_named(tmp_path):
         ("[ 3 ] { x, y, z }", "[ 0 ] { }", 3, "'b' has no states"),
         ("discrete [ 3 ]", "continuous [ 3 ]", 3, "type 'continuous'"),
         ("variable b", "variable a", 3, "'a' is there already"),
-        ("table 0.25, 0.75;", "table 0.25;", 4, "1 numbers, and 2 are needed"),
+        ("table 0.25, 0.75;", "table 0.25;", 4, "1 numbers for 'a', and 2 are needed"),
         ("0.25, 0.75", "0.25, much", 4, "could not convert string to float: 'much'"),
         ("( a )", "( c )", 4, "no variable 'c'"),
         ("( a ) { table 0.25, 0.75; }", "", 6, "'a' has no probabilities"),
         ("( a ) { table 0.25", "( b ) { table 0, 0.25", 5, "'b' has probabilities already"),
         ("| a )", "| a, a )", 5, "a parent twice"),
-        ("(no)", "(yes)", 5, "the row ('yes',) of 'b' is there already"),
+        ("(no)", "(yes)", 5, "the row ['yes'] of 'b' is there already"),
         ("(no)", "(maybe)", 5, "'maybe' is no state of 'a'"),
         ("(no)", "(no, no)", 5, "2 states for the 1 parents"),
         ("(no) 0.125, 0.125, 0.75;", "", 5, "'b' has 1 rows of 2, and no 'default'"),
-        ("(no) 0.125,", "(no)", 5, "2 numbers, and 3 are needed"),
-        ("(no) 0.125, 0.125, 0.75;", "table 1;", 5, "1 numbers, and 6 are needed"),
+        ("(no) 0.125,", "(no)", 5, "2 numbers for 'b', and 3 are needed"),
+        ("(no) 0.125, 0.125, 0.75;", "table 1;", 5, "1 numbers for 'b', and 6 are needed"),
         ("(no) 0.125", "frequency 0.125", 5, "'frequency' is none of"),
         ("network n", "hypernet n", 1, "'hypernet' is none of"),
         ("{ }", "{ /* }", 1, "does not end"),
@@ -169,7 +169,7 @@ def test_a_file_that_contradicts_itself_is_refused_with_the_line(old, new, line,
         text = text.replace("probability \n", "\n")
     with pytest.raises(ValueError, match=re.escape(message)) as refused:
         read(text, tmp_path)
-    assert f"network.bif, line {line} " in str(refused.value)
+    assert f"network.bif, line {line}: " in str(refused.value)
 
 
 def test_a_file_that_is_cut_off_anywhere_is_refused(tmp_path):
@@ -187,7 +187,7 @@ def test_a_table_too_large_is_refused_before_memory_is_taken(tmp_path):
     parts += [f"probability ( {name} ) {{ table 0.5, 0.5; }}" for name in names]
     parts += [f"probability ( w | {', '.join(names)} ) {{ default 0.5, 0.5; }}"]
     tracemalloc.start()
-    with pytest.raises(ValueError, match=r"line 122 .*GiB"):
+    with pytest.raises(ValueError, match=r"line 122: .*GiB"):
         read("\n".join(parts), tmp_path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

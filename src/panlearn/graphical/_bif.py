@@ -18,20 +18,22 @@ import itertools
 import math
 import re
 from collections.abc import Hashable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from panlearn.core.memory import require_memory
 
 _TOKEN = re.compile(
-    r"""(?P<blank> (?: \s | //[^\n]* | /\*.*?\*/ )+ )
-    | "(?P<quoted> [^"\n]* )"
+    r"""(?: \s | //[^\n]* | /\*.*?\*/ )*+  # blanks
+    (?: "(?P<quoted> [^"\n]* )"
     | (?P<mark> [(){}\[\]|;,] )
     | (?P<word> (?: (?!//|/\*) [^\s,"(){}\[\]|;] )+ )
-    | (?P<broken> . )""",
+    | (?P<broken> . )
+    | (?P<end> \Z ) )""",
     re.VERBOSE | re.DOTALL,
 )
+_NUMBERS = re.compile(r"([-+.\deE\s,]*+);")
 _PLAIN = re.compile(r"""(?!.*(//|/\*)) [^\s,"(){}\[\]|;]+ """, re.VERBOSE)
 
 Cpts = dict[str, tuple[list[str], np.ndarray]]
@@ -81,58 +83,56 @@ def _words(names: list[str], what: str) -> list[str]:
     return [name if _PLAIN.fullmatch(name) else f'"{name}"' for name in names]
 
 
+class _Statement(NamedTuple):
+    """A line of a table: where it stands, ``(``, ``default`` or ``table``, states and numbers."""
+
+    start: int
+    kind: str
+    labels: list[str]
+    numbers: list[float]
+
+
 class _Parser:
     """A walk over the tokens of a text; an error says on which line."""
 
     def __init__(self, text: str, source: str) -> None:
         self._text, self._source = text, source
-        self._tokens: list[re.Match[str]] = []
-        self._at = 0
         self._states: dict[str, list[str]] = {}
-        self._cpts: Cpts = {}
-        for token in _TOKEN.finditer(text):
-            if token.lastgroup != "blank":
-                self._tokens.append(token)
-            if token.lastgroup == "broken":  # at once: to look for each end takes quadratic time
-                self._at = len(self._tokens) - 1
-                self._fail("a comment or a quote does not end")
+        self._tables: dict[str, tuple[int, list[str], list[_Statement]]] = {}
+        self._go(0)
 
     def network(self) -> tuple[Cpts, dict[str, list[str]]]:
-        """Read all variables, then all probabilities, which may stand before them."""
-        later = []
-        while self._at < len(self._tokens):
-            kind = self._word("'network', 'variable' or 'probability'")
+        """Read all declarations, in any order, and put the tables together."""
+        while not self._is(""):
+            at, kind = self._at, self._word("'network', 'variable' or 'probability'")
             if kind == "network":
-                while self._peek() != "{":
-                    self._next("the '{' of the network")
-                self._take("{")
+                self._list("{")
                 self._statements({})
             elif kind == "variable":
                 self._variable()
             elif kind == "probability":
-                later.append(self._at)
-                while self._next("the '}' of the probabilities") != "}":
-                    pass
+                self._probability()
             else:
-                self._fail(f"{kind!r} is none of 'network', 'variable' and 'probability'", back=1)
-        for self._at in later:
-            self._probability()
-        self._at = len(self._tokens)
+                self._fail(f"{kind!r} is none of 'network', 'variable' and 'probability'", at)
         if not self._states:
-            self._fail("there is no variable in it")
-        if lost := [name for name in self._states if name not in self._cpts]:
-            self._fail(f"the variable {lost[0]!r} has no probabilities")
-        return {name: self._cpts[name] for name in self._states}, self._states
+            self._fail("there is no variable in it", self._at)
+        for name, (start, parents, _) in self._tables.items():
+            if unknown := [v for v in (name, *parents) if v not in self._states]:
+                self._fail(f"there is no variable {unknown[0]!r}", start)
+        if lost := [name for name in self._states if name not in self._tables]:
+            self._fail(f"the variable {lost[0]!r} has no probabilities", self._at)
+        cpts = {name: (self._tables[name][1], self._table(name)) for name in self._states}
+        return cpts, self._states
 
     def _variable(self) -> None:
-        name = " ".join(self._list("{"))
+        start, name = self._at, " ".join(self._list("{"))
         if name in self._states or not name:
-            self._fail(f"the variable {name!r} is there already, or has no name", back=2)
-        start, found = self._at, {}
+            self._fail(f"the variable {name!r} is there already, or has no name", start)
 
         def discrete() -> None:
-            if (kind := self._word("'discrete'")) != "discrete":
-                self._fail(f"{name!r} is of type {kind!r}; only 'discrete' is known", back=1)
+            at, kind = self._at, self._word("'discrete'")
+            if kind != "discrete":
+                self._fail(f"{name!r} is of type {kind!r}; only 'discrete' is known", at)
             self._take("[")
             number = self._word("the number of states")
             self._take("]")
@@ -141,118 +141,121 @@ class _Parser:
             self._take(";")
             if number != str(len(labels)) or len(set(labels)) < len(labels):
                 self._fail(
-                    f"{name!r} must have {number} different states and has {len(labels)}", back=1
+                    f"{name!r} must have {number} different states and has {len(labels)}", at
                 )
-            found["states"] = labels
+            self._states[name] = labels
 
         self._statements({"type": discrete})
-        if not found.get("states"):
-            self._at = start
-            self._fail(f"the variable {name!r} has no states")
-        self._states[name] = found["states"]
+        if not self._states.get(name):
+            self._fail(f"the variable {name!r} has no states", start)
 
     def _probability(self) -> None:
-        name, *parents = self._family()
-        own, sizes = len(self._states[name]), [len(self._states[p]) for p in parents]
-        place = [{label: i for i, label in enumerate(self._states[p])} for p in parents]
-        rows: dict[tuple[int, ...], list[float]] = {}
-        whole: dict[str, list[float]] = {}
+        """A variable, its parents and its rows; without a bar, the first word is the variable."""
+        start, words = self._at, []
+        self._take("(")
+        while not self._is("|") and not self._is(")"):
+            words.append(self._word("the name of a variable"))
+        if self._is("|"):
+            self._take("|")
+            words = [" ".join(words), *self._list(")")]
+        else:
+            self._take(")")
+        name, *parents = words or [""]
+        if name in self._tables or len(set(words)) < len(words):
+            self._fail(f"{name!r} has probabilities already, or a parent twice", start)
+        self._take("{")
+        found: list[_Statement] = []
 
-        def entry() -> None:
-            labels = self._list(")")
-            if len(labels) != len(parents):
-                self._fail(f"{len(labels)} states for the {len(parents)} parents of {name!r}")
-            for label, at, parent in zip(labels, place, parents, strict=True):
-                if label not in at:
-                    self._fail(f"{label!r} is no state of {parent!r}")
-            key = tuple(at[label] for label, at in zip(labels, place, strict=True))
-            if key in rows:
-                self._fail(f"the row {tuple(labels)} of {name!r} is there already")
-            rows[key] = self._numbers(own)
+        def row() -> None:
+            at, labels = self._at, self._list(")")
+            found.append(_Statement(at, "(", labels, self._numbers()))
 
         def default() -> None:
-            whole["default"] = self._numbers(own)
+            found.append(_Statement(self._at, "default", [], self._numbers()))
 
         def table() -> None:
-            whole["table"] = self._numbers(own * math.prod(sizes))
+            found.append(_Statement(self._at, "table", [], self._numbers()))
 
-        start = self._at
-        self._take("{")
-        self._statements({"(": entry, "default": default, "table": table})
-        after, self._at = self._at, start  # a table as a whole is wrong from its first line on
-        self._cpts[name] = parents, self._filled(name, (*sizes, own), rows, whole)
-        self._at = after
+        self._statements({"(": row, "default": default, "table": table})
+        self._tables[name] = start, parents, found
 
-    def _family(self) -> list[str]:
-        """A variable and its parents; without a bar between them, the first word is it."""
-        self._take("(")
-        words = []
-        while self._peek() not in ("|", ")"):
-            words.append(self._word("the name of a variable"))
-        self._at += 1
-        if self._tokens[self._at - 1][0] == "|":
-            words = [" ".join(words), *self._list(")")]
-        if unknown := [v for v in words or [""] if v not in self._states]:
-            self._fail(f"there is no variable {unknown[0]!r}", back=1)
-        if words[0] in self._cpts or len(set(words)) < len(words):
-            self._fail(f"{words[0]!r} has probabilities already, or a parent twice", back=1)
-        return words
-
-    def _filled(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        rows: dict[tuple[int, ...], list[float]],
-        whole: dict[str, list[float]],
-    ) -> np.ndarray:
-        """The table of a variable, from one list, or from rows and what the others are."""
-        if "table" in whole:
-            if rows or "default" in whole:
-                self._fail(f"{name!r} has a 'table' and rows besides")
-            table = np.array(whole["table"]).reshape(shape[-1], *shape[:-1])
-            return np.moveaxis(table, 0, -1).copy()
+    def _table(self, name: str) -> np.ndarray:
+        """Put a table together: one list, or rows and what the others are."""
+        start, parents, statements = self._tables[name]
+        shape = *(len(self._states[p]) for p in parents), len(self._states[name])
+        place = [{label: i for i, label in enumerate(self._states[p])} for p in parents]
         n_rows = math.prod(shape[:-1])
-        if "default" not in whole and len(rows) < n_rows:
-            self._fail(f"{name!r} has {len(rows)} rows of {n_rows}, and no 'default'")
+        rows: dict[Any, list[float]] = {}
+        for at, kind, labels, numbers in statements:
+            needed = shape[-1] * (n_rows if kind == "table" else 1)
+            if len(numbers) != needed:
+                self._fail(f"{len(numbers)} numbers for {name!r}, and {needed} are needed", at)
+            key = self._key(at, parents, place, labels) if kind == "(" else kind
+            if key in rows or (rows and "table" in (kind, *rows)):
+                self._fail(f"the row {labels or kind} of {name!r} is there already", at)
+            rows[key] = numbers
+        if "table" in rows:
+            table = np.array(rows["table"]).reshape(shape[-1], *shape[:-1])
+            return np.moveaxis(table, 0, -1).copy()
+        default = rows.pop("default", None)
+        if default is None and len(rows) < n_rows:
+            self._fail(f"{name!r} has {len(rows)} rows of {n_rows}, and no 'default'", start)
         try:
             require_memory(shape, f"the table of {name!r}", "remove parents")
             table = np.empty(shape)
         except (MemoryError, ValueError) as error:  # too many cells, or too many axes
-            self._fail(str(error))
-        table[:] = whole.get("default", 0.0)
-        for key, row in rows.items():
-            table[key] = row
+            self._fail(str(error), start)
+        table[:] = 0.0 if default is None else default
+        for key, numbers in rows.items():
+            table[key] = numbers
         return table
+
+    def _key(
+        self, at: int, parents: list[str], place: list[dict[str, int]], labels: list[str]
+    ) -> tuple[int, ...]:
+        """The states of the parents as numbers."""
+        if len(labels) != len(parents):
+            self._fail(f"{len(labels)} states for the {len(parents)} parents", at)
+        for label, known, parent in zip(labels, place, parents, strict=True):
+            if label not in known:
+                self._fail(f"{label!r} is no state of {parent!r}", at)
+        return tuple(known[label] for label, known in zip(labels, place, strict=True))
 
     def _statements(self, known: dict[str, Any]) -> None:
         """Statements up to a closing brace; properties are passed over."""
-        while self._peek() != "}":
-            first = self._next("a statement or '}'")
+        while not self._is("}"):
+            at, first = self._at, self._value
+            self._go(self._behind)
             if first == "property":
-                while self._next("';' at the end of a property") != ";":
-                    pass
+                while not self._is(";"):
+                    if self._is(""):
+                        self._fail("a property without a ';'", at)
+                    self._go(self._behind)
+                self._take(";")
             elif first in known:
                 known[first]()
             else:
-                self._fail(f"{first!r} is none of {['property', *known]}", back=1)
+                self._fail(f"{first!r} is none of {['property', *known, '}']}", at)
         self._take("}")
 
-    def _numbers(self, count: int) -> list[float]:
-        """Probabilities up to a semicolon, as many as there must be."""
-        words = " ".join(self._list(";")).split()
+    def _numbers(self) -> list[float]:
+        """Numbers up to a semicolon: at once, or word by word if there are comments between."""
+        at = self._at
+        if plain := _NUMBERS.match(self._text, at):
+            words = plain[1].replace(",", " ").split()
+            self._go(plain.end())
+        else:
+            words = " ".join(self._list(";")).split()
         try:
-            numbers = [float(word) for word in words]
+            return [float(word) for word in words]
         except ValueError as error:
-            self._fail(str(error), back=1)
-        if len(numbers) != count:
-            self._fail(f"{len(numbers)} numbers, and {count} are needed", back=1)
-        return numbers
+            self._fail(str(error), at)
 
     def _list(self, mark: str) -> list[str]:
         """The items up to a mark: between commas, or if there is none one a word."""
         items: list[list[str]] = [[]]
-        while self._peek() != mark:
-            if self._peek() == ",":
+        while not self._is(mark):
+            if self._is(","):
                 self._take(",")
                 items.append([])
             else:
@@ -261,33 +264,29 @@ class _Parser:
         return items[0] if len(items) == 1 else [" ".join(item) for item in items if item]
 
     def _word(self, what: str) -> str:
-        token = self._tokens[self._at] if self._at < len(self._tokens) else None
-        if token is None or token.lastgroup == "mark":
-            self._fail(f"expected {what}")
-        return self._next(what)
+        if self._kind in ("mark", "end"):
+            self._fail(f"expected {what}", self._at)
+        word = self._value
+        self._go(self._behind)
+        return word
 
     def _take(self, mark: str) -> None:
-        if self._peek() != mark:
-            self._fail(f"expected {mark!r}")
-        self._at += 1
+        if not self._is(mark):
+            self._fail(f"expected {mark!r}", self._at)
+        self._go(self._behind)
 
-    def _peek(self) -> str | None:
-        """The mark or bare word that comes next; None for a name in quotes and at the end."""
-        if self._at < len(self._tokens):
-            token = self._tokens[self._at]
-            return token[0] if token.lastgroup != "quoted" else None
-        return None
+    def _is(self, mark: str) -> bool:
+        """Whether a mark comes next, or the end if it is empty."""
+        return self._value == mark and self._kind in ("mark", "end")
 
-    def _next(self, what: str) -> str:
-        if self._at >= len(self._tokens):
-            self._fail(f"the text ends before {what}")
-        token = self._tokens[self._at]
-        self._at += 1
-        return token[token.lastgroup or 0]
+    def _go(self, position: int) -> None:
+        """Look at the token from a position on: its kind, its value, where it is and ends."""
+        token: Any = _TOKEN.match(self._text, position)
+        self._kind, self._value = token.lastgroup, token[token.lastgroup]
+        self._at, self._behind = token.start(token.lastgroup), token.end()
+        if self._kind == "broken":
+            self._fail("a comment or a quote does not end", self._at)
 
-    def _fail(self, why: str, back: int = 0) -> NoReturn:
-        at = self._at - back
-        place = self._tokens[at].start() if at < len(self._tokens) else len(self._text)
-        line = self._text.count("\n", 0, place) + 1
-        seen = f" at {self._tokens[at][0]!r:.40}" if at < len(self._tokens) else " at its end"
-        raise ValueError(f"{self._source}, line {line}{seen}: {why}")
+    def _fail(self, why: str, at: int) -> NoReturn:
+        line = self._text.count("\n", 0, at) + 1
+        raise ValueError(f"{self._source}, line {line}: {why}")
