@@ -96,6 +96,30 @@ def test_the_vocabulary_is_the_same_and_either_reads_the_text_of_the_other(tmp_p
         assert x == pytest.approx(y, abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(("binary", "header"), [(False, True), (False, False), (True, True)])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_files_of_vectors_are_read_alike(binary, header, suffix, rng, tmp_path):
+    """What either writes, both read, to the bit: words with accents, and any floats."""
+    words = ["the", "naïve", "日本", "x\u00a0y", "1"]
+    theirs = gensim.models.KeyedVectors(4)
+    theirs.add_vectors(words, rng.normal(size=(5, 4)).astype(np.float32))
+    path, again = tmp_path / f"theirs{suffix}", tmp_path / f"ours{suffix}"
+    theirs.save_word2vec_format(str(path), binary=binary, write_header=header)
+    given = {"binary": binary, "no_header": not header}
+    peer = gensim.models.KeyedVectors.load_word2vec_format(str(path), **given)
+    model = Word2Vec.load_word2vec_format(path, **given)
+    assert model.words_.tolist() == peer.index_to_key
+    np.testing.assert_array_equal(model.vectors_, peer.vectors)
+    model.save_word2vec_format(again, binary=binary, write_header=header)
+    back = gensim.models.KeyedVectors.load_word2vec_format(str(again), **given)
+    assert back.index_to_key == words
+    np.testing.assert_array_equal(back.vectors, model.vectors_)
+    few = Word2Vec.load_word2vec_format(path, limit=2, **given)
+    np.testing.assert_array_equal(few.vectors_, peer.vectors[:2])
+
+
 def test_n_grams_of_characters_have_the_same_buckets(tmp_path):
     words = ["hello", "Küste", "naïve", "東京", "a"]
     (tmp_path / "text").write_text(" ".join(words) + "\n")
