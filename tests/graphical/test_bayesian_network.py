@@ -183,6 +183,38 @@ def test_chow_liu_finds_a_tree_and_is_the_best_of_all(rng):
     np.testing.assert_allclose(rooted.score(X), model.score(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_weights_decide_the_tree(rng, gaps):
+    """Half the rows say x0 - x1 and half x0 - x2 or x1 - x2: their weights choose among the trees.
+
+    Sums over repeated rows give the information of each pair; the best of all trees is known.
+    """
+    X = rng.integers(0, 2, size=(60, 3)).astype(float)
+    X[:30, 1], X[30:, 2] = X[:30, 0], X[30:, 0]
+    if gaps:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    trees = set()
+    for heavy in (slice(30), slice(30, 60)):
+        weight = np.ones(60, dtype=int)
+        weight[heavy] = 5
+
+        def information(a, b, weight=weight):
+            both = np.repeat(X[:, [a, b]], weight, axis=0)
+            both = both[~np.isnan(both).any(axis=1)].astype(int)
+            law = np.histogram2d(*both.T, bins=2)[0] / len(both)
+            apart = np.outer(law.sum(axis=1), law.sum(axis=0))
+            return np.sum(law[law > 0] * np.log(law[law > 0] / apart[law > 0]))
+
+        pairs = sorted(combinations(range(3), 2), key=lambda pair: information(*pair))
+        model = BayesianNetwork("chow-liu", alpha=0).fit(X, sample_weight=weight)
+        found = {frozenset(edge) for edge in model.edges_}
+        assert found == {frozenset(f"x{v}" for v in pair) for pair in pairs[1:]}
+        trees.add(frozenset(found))
+        repeated = BayesianNetwork("chow-liu", alpha=0).fit(np.repeat(X, weight, axis=0))
+        assert repeated.edges_ == model.edges_
+    assert len(trees) == 2
+
+
 def test_names_states_and_frames(rng):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(

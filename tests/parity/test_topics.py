@@ -1,8 +1,10 @@
-"""Topic models against tomotopy and scikit-learn."""
+"""Topic models against tomotopy, gensim and scikit-learn."""
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF
+from sklearn.decomposition import LatentDirichletAllocation as ScikitLearn
 
 from panlearn.text import PLSA, LatentDirichletAllocation
 
@@ -61,3 +63,85 @@ def test_plsa_is_nmf_of_the_kullback_leibler_loss(rng):
     W = peer.fit_transform(counts, W=size * model.doc_topic_, H=model.components_.copy())
     law = size * (model.doc_topic_ @ model.components_)
     np.testing.assert_allclose(W @ peer.components_, law, atol=1e-2)
+
+
+def held_out(laws, documents, alpha=0.2):
+    """Perplexity of the second halves given the first: shares by EM, nothing of either library."""
+    total, n = 0.0, 0
+    for document in documents:
+        first, second = document[: LENGTH // 2], document[LENGTH // 2 :]
+        share = np.full(len(laws), 1 / len(laws))
+        for _ in range(200):
+            joint = share[:, None] * laws[:, first]
+            share = (joint / joint.sum(axis=0)).sum(axis=1) + alpha
+            share /= share.sum()
+        total += np.log(share @ laws[:, second]).sum()
+        n += len(second)
+    return np.exp(-total / n)
+
+
+def from_truth(laws, phi):
+    """The mean total variation between topics and the true ones, best matched."""
+    distance = np.abs(laws[:, None] - phi).sum(axis=2) / 2
+    return distance[linear_sum_assignment(distance)].mean()
+
+
+def numbered(documents):
+    return [np.array([int(word[1:]) for word in document]) for document in documents]
+
+
+def whole_laws(model):
+    """Topics over all words: one that did not occur has no probability, but for rounding."""
+    laws = np.full((TOPICS, WORDS), 1e-12)
+    laws[:, [int(word[1:]) for word in model.words_]] = model.components_
+    return laws
+
+
+def test_lda_is_as_good_as_that_of_gensim_and_scikit_learn(rng):
+    gensim = pytest.importorskip("gensim")
+    documents, phi = corpus(rng, 400)
+    ids, train, test = numbered(documents), documents[:300], numbered(documents)[300:]
+    model = LatentDirichletAllocation(
+        TOPICS, doc_topic_prior=0.2, topic_word_prior=0.05, optim_interval=0, random_state=0
+    ).fit(train)
+    counts = np.array([np.bincount(row, minlength=WORDS) for row in ids[:300]])
+    batch = ScikitLearn(
+        TOPICS, doc_topic_prior=0.2, topic_word_prior=0.05, max_iter=60, random_state=0
+    ).fit(counts)
+    bags = [[(w, int(n)) for w, n in enumerate(row) if n] for row in counts]
+    names = {w: f"w{w:03d}" for w in range(WORDS)}
+    streamed = gensim.models.LdaModel(
+        bags, TOPICS, names, alpha=[0.2] * TOPICS, eta=0.05, passes=30, random_state=0
+    )
+    laws = {
+        "ours": whole_laws(model),
+        "scikit-learn": batch.components_ / batch.components_.sum(axis=1, keepdims=True),
+        "gensim": streamed.get_topics().astype(float),
+    }
+    found = {name: (held_out(law, test), from_truth(law, phi)) for name, law in laws.items()}
+    best = min(value for value, _ in found.values())
+    assert found["ours"][0] < 1.01 * best, found  # perplexity, within a hundredth of the best
+    assert found["ours"][0] < 1.03 * held_out(phi, test), found  # and near that of the truth
+    assert found["ours"][1] < min(0.15, 0.01 + min(d for _, d in found.values())), found
+
+
+def test_lda_in_batches_is_as_good_as_the_online_one_of_scikit_learn(rng):
+    documents, phi = corpus(rng, 500)
+    ids, test = numbered(documents), numbered(documents)[400:]
+    model = LatentDirichletAllocation(
+        TOPICS, doc_topic_prior=0.2, topic_word_prior=0.05, optim_interval=0, random_state=0
+    )
+    peer = ScikitLearn(
+        TOPICS, doc_topic_prior=0.2, topic_word_prior=0.05, total_samples=400, random_state=0
+    )
+    for start in range(0, 400, 100):
+        part = slice(start, start + 100)
+        model.partial_fit(documents[part])
+        counts = np.array([np.bincount(row, minlength=WORDS) for row in ids[part]])
+        for _ in range(20):  # one step a call, where ours makes its sweeps
+            peer.partial_fit(counts)
+    theirs = peer.components_ / peer.components_.sum(axis=1, keepdims=True)
+    ours = whole_laws(model)
+    assert held_out(ours, test) < 1.01 * held_out(theirs, test)
+    assert held_out(ours, test) < 1.05 * held_out(phi, test)
+    assert from_truth(ours, phi) < 0.15

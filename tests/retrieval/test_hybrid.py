@@ -78,6 +78,31 @@ def test_the_ranking_is_the_fusion_of_both():
     assert model.search([]) == []
 
 
+class Compass:
+    """An encoder that reads a vector from the first word of a text: its direction in degrees."""
+
+    def transform(self, X):
+        angles = np.radians([float(text.split()[0].replace("minus", "-")) for text in X])
+        return np.column_stack([np.cos(angles), np.sin(angles)]).round(12)
+
+
+def test_documents_that_point_away_have_no_place_among_the_vectors():
+    """Cosines of 1, 0.5, 0 and -1: the last two are not similar, and get nothing for a place."""
+    texts = ["00 north", "60 north", "90 east", "180 south", "181 south"]
+    model = HybridRetriever(encoder=Compass(), rank_constant=1).fit(texts)
+    hits = model.search("00", k=5)
+    assert hits.ids.tolist() == [0, 1]
+    np.testing.assert_allclose(hits.scores, [1 / 2 + 1 / 2, 1 / 3])  # the first by its word, too
+    south = model.search("00 south", k=5)
+    # found by their word, and by it alone: the vectors give 181 no place before 180
+    expected = reciprocal_rank_fusion([BM25().fit(texts).search("00 south", 5), [0, 1]], 1)
+    assert south.ids.tolist() == expected.ids.tolist()
+    np.testing.assert_allclose(south.scores, expected.scores)
+    everything = DenseIndex().fit(Compass().transform(texts)).search([[1.0, 0.0]], 5)[0]
+    assert everything.ids.tolist() == [0, 1, 2, 4, 3]  # the index itself ranks all of them
+    assert everything.scores[3:].max() < 0
+
+
 def test_a_document_without_a_word_of_the_query_is_found_by_its_company():
     model = HybridRetriever().fit(TEXTS)
     assert BM25().fit(TEXTS).search("car").ids.tolist() == [0]

@@ -84,6 +84,34 @@ def test_suffixes_of_rare_words_are_smoothed_by_shorter_ones():
     assert "Aed" in model.suffixes_
 
 
+def test_only_rare_words_teach_what_suffixes_mean():
+    """Frequent words are a closed class: "the" says nothing of an unknown word in -the."""
+    X = [["the", "bathe"], ["the", "lathe"], ["the", "scythe"]]
+    y = [["DET", "VERB"], ["DET", "NOUN"], ["DET", "NOUN"]]
+    for rare_count, det in [(0, None), (1, 0), (2, 0), (3, 3)]:
+        model = HMMTagger(rare_count=rare_count, max_suffix=3).fit(X, y)
+        ends = model.suffixes_.tolist()
+        assert ("athe" in ends) == (rare_count > 0)
+        if det is None:
+            assert ends == []
+            # without a rare word an unknown one may be anything: the chain decides
+            assert model.predict([["the", "cathe"]])[0][0] == "DET"
+            np.testing.assert_array_equal(model._emissions(["cathe"]), np.zeros((1, 3)))
+            continue
+        counts = np.array([det, 2, 1])  # DET, NOUN and VERB of rare words that end in "the"
+        overall = np.array([3, 2, 1]) / 6
+        theta, law = overall.std(), overall
+        for _ in range(4):  # of no letter, e, he and the
+            law = (counts / counts.sum() + theta * law) / (1 + theta)
+        np.testing.assert_allclose(model._emissions(["cathe"])[0], np.log(law / overall))
+    weighted = HMMTagger(rare_count=3, max_suffix=3).fit(X, y, sample_weight=[2, 1, 1])
+    assert "athe" in weighted.suffixes_  # "bathe" counts twice and is still rare
+    np.testing.assert_array_equal(
+        weighted.suffix_emission_,
+        HMMTagger(rare_count=3, max_suffix=3).fit([X[0], *X], [y[0], *y]).suffix_emission_,
+    )
+
+
 def test_unknown_words_are_tagged_by_their_ends(rng):
     train, test = corpus(rng, 300, 50), corpus(rng, 100, 10_000)
     model = HMMTagger().fit(*train)

@@ -239,3 +239,95 @@ def test_a_prior_for_each_topic_and_the_file(tmp_path):
         LatentDirichletAllocation(3, n_iter=5).fit([FRUIT])
     with pytest.raises(ValueError, match="no word in X"):
         LatentDirichletAllocation(3).fit(["", ""])
+
+
+def online(**given):
+    return LatentDirichletAllocation(
+        4, n_iter=60, n_burn_in=30, doc_topic_prior=0.2, random_state=0, **given
+    )
+
+
+def test_the_first_batch_is_a_fit_and_the_same_batches_give_the_same_bits(rng):
+    documents, _ = planted(rng)
+    first, whole = online().partial_fit(documents[:40]), online().fit(documents[:40])
+    np.testing.assert_array_equal(first.components_, whole.components_)
+    models = [online().fit(documents[:40]), online().partial_fit(documents[:40])]
+    for model in models:
+        model.partial_fit(documents[40:80]).partial_fit(documents[80:])
+    one, other = models
+    np.testing.assert_array_equal(one.components_, other.components_)
+    assert one.n_batch_iter_ == 3
+    assert one.doc_topic_.shape == (40, 4)
+    # each token of every batch has a topic, and one alone
+    counted = {w: n for w, n in zip(one.words_, one.counts_.sum(axis=1), strict=True)}
+    for word in one.words_:
+        assert counted[word] == sum(document.count(word) for document in documents)
+
+
+def test_topics_of_batches_are_those_of_the_whole(rng):
+    """Topics are learned from all batches: words that only the second has are in theirs."""
+    documents, phi = planted(rng, n=300)
+    half = [[w for w in d if int(w[1:]) % 5] for d in documents[:150]]  # each fifth word comes late
+    model = online().partial_fit(half)
+    assert len(model.words_) == 48
+    model.partial_fit(documents[150:])
+    assert model.words_.tolist() == [f"w{i:03d}" for i in range(60)]
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    distance = np.abs(model.components_[:, None] - phi).sum(axis=2) / 2
+    assert sorted(distance.argmin(axis=1)) == list(range(4))
+    assert distance.min(axis=1).max() < 0.2  # a fifth of the words was left out of half the texts
+
+
+def test_the_topics_of_earlier_tokens_remain_and_pull_on_later_ones(rng):
+    """One token of a word that was with topic 0 alone: by the law of the sampler, not by chance."""
+    corpus = of_tokens(np.array([0, 1], dtype=np.int32), np.array([0, 1, 2]), 2, None)
+    seen = np.array([[3, 0], [1, 2]], dtype=np.int32)
+    alpha, beta = np.array([0.5, 0.8]), 0.1
+    chain, n = lda.Chain(corpus, alpha, beta, rng, seen), 20_000
+    states = list(itertools.product(range(2), repeat=2))
+    joint = []
+    for z in states:
+        counts = seen.copy()
+        value = 0.0
+        for word, topic in enumerate(z):
+            value += np.log(alpha[topic] / alpha.sum())
+            law = (counts[word, topic] + beta) / (counts[:, topic].sum() + 2 * beta)
+            value += np.log(law)
+            counts[word, topic] += 1
+        joint.append(value)
+    drawn = np.zeros(4)
+    for _ in range(n):
+        value = chain.sweep()
+        state = states.index(tuple(chain.topics.tolist()))
+        drawn[state] += 1
+        assert value == pytest.approx(joint[state], abs=1e-10)
+    posterior = np.exp(np.array(joint) - logsumexp(joint))
+    np.testing.assert_allclose(drawn / n, posterior, atol=5 * np.sqrt(0.25 / n))
+    assert (chain.word_counts() - seen).sum() == 2
+    assert (chain.word_counts() >= seen).all()
+
+
+def test_batches_of_counts_and_batches_that_do_not_fit(rng):
+    documents, _ = planted(rng, n=30)
+    counts = rng.poisson(0.5, (20, 7))
+    model = online().partial_fit(counts).partial_fit(counts[:5] + 1)
+    assert model.counts_.sum() == counts.sum() + (counts[:5] + 1).sum()
+    with pytest.raises(ValueError, match="does not know the words"):
+        model.partial_fit(documents)
+    with pytest.raises(ValueError, match=r"7 features|7 columns"):
+        model.partial_fit(counts[:, :6])
+    with pytest.raises(ValueError, match="no word in X"):
+        model.partial_fit(np.zeros((3, 7)))
+    before = model.components_.copy()
+    with pytest.raises(ValueError, match="n_components=3, and the model has 4"):
+        model.set_params(n_components=3).partial_fit(counts)
+    np.testing.assert_array_equal(model.components_, before)
+
+
+def test_a_generator_of_documents_is_read_once(rng):
+    documents, _ = planted(rng, n=40)
+    model = online().fit(d for d in documents)
+    np.testing.assert_array_equal(model.components_, online().fit(documents).components_)
+    for method in ("transform", "score_samples", "score", "perplexity"):
+        listed = getattr(model, method)(documents[:4])
+        np.testing.assert_array_equal(getattr(model, method)(d for d in documents[:4]), listed)

@@ -191,3 +191,59 @@ def test_vectors_of_no_document():
     model = TfidfVectorizer().fit(["a cat"])
     assert model.transform([]).shape == (0, 1)
     assert model.inverse_transform(model.transform([])) == []
+
+
+def test_parameters_that_exclude_each_other_or_name_no_terms_are_refused():
+    for given, message in [
+        (dict(sublinear_tf=True, tf="log"), "exclude each other"),
+        (dict(vocabulary=["red", "red"]), "different terms"),
+        (dict(vocabulary={"red": 0, "car": 2}), "the columns 0, 1"),
+        (dict(vocabulary=[]), "different terms"),
+        (dict(vocabulary=["red", 3]), "different terms"),
+        (dict(vocabulary=["red", "blue"], smooth_idf=False), "is in no document"),
+        (dict(stop_words=["red", 3]), "list of words"),
+        (dict(token_pattern=None), "give a pattern"),
+        (dict(preprocessor=len), "must give a str"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            TfidfVectorizer(**given).fit(DOCUMENTS)
+    with pytest.raises(ValueError, match="takes texts"):
+        TfidfVectorizer(analyzer="char").fit([["red", "car"]])
+
+
+def test_the_peers_names_are_short_for_ours():
+    for short, form in [
+        (dict(use_idf=False), dict(idf="none")),
+        (dict(smooth_idf=False), dict(idf="plain")),
+        (dict(sublinear_tf=True), dict(tf="sublinear")),
+        (dict(binary=True), dict(tf="boolean")),
+        (
+            dict(stop_words=["red"], lowercase=False, token_pattern=r"\w+"),
+            dict(tokenizer=WordTokenizer(False, r"\w+", ("red",))),
+        ),
+        (
+            dict(stop_words=["red"], tokenizer=WordTokenizer(stop_words=("car",))),
+            dict(tokenizer=WordTokenizer(stop_words=("car", "red"))),
+        ),
+    ]:
+        expected = TfidfVectorizer(**form).fit_transform(DOCUMENTS)
+        found = TfidfVectorizer(**short).fit_transform(DOCUMENTS)
+        np.testing.assert_array_equal(found.toarray(), expected.toarray())
+
+
+def test_a_function_may_take_documents_that_are_lists():
+    model = TfidfVectorizer(analyzer=lambda words: words[1:], norm=None, use_idf=False)
+    X = model.fit_transform([["a", "b c", "b c"], ["b c", "d"]])
+    assert model.get_feature_names_out().tolist() == ["b c", "d"]
+    np.testing.assert_array_equal(X.toarray(), [[2, 0], [0, 1]])
+
+
+def test_a_vocabulary_keeps_its_order_whatever_is_learned_later():
+    model = TfidfVectorizer(vocabulary=["red car", "house", "blue"], ngram_range=(1, 2))
+    model.partial_fit(DOCUMENTS[:2]).partial_fit(DOCUMENTS[2:])
+    assert model.get_feature_names_out().tolist() == ["red car", "house", "blue"]
+    N = len(DOCUMENTS)
+    np.testing.assert_allclose(model.idf_, np.log((1 + N) / (1 + np.array([1, 2, 0]))) + 1)
+    X = model.transform(["blue house, red car: house"]).toarray()[0]
+    expected = model.idf_ * [1, 2, 1]
+    np.testing.assert_allclose(X, expected / np.linalg.norm(expected))

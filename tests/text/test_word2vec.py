@@ -159,6 +159,36 @@ def test_frequent_words_are_thinned_out():
     assert ends[-1] == len(words)
 
 
+@pytest.mark.parametrize("sample", [0.0, 0.02, 0.3])
+def test_frequent_words_of_a_text_stay_as_often_as_the_formula_says(sample, monkeypatch):
+    """Each occurrence stays with probability sqrt(s / f) + s / f, and the others are as neighbours.
+
+    With windows of one, words that "the" stands between are neighbours only where it was left out.
+    """
+    rng, seen = np.random.default_rng(0), []
+    words = [f"w{i}" for i in range(60)]
+    texts = [[w for i in rng.integers(60, size=20) for w in ("the", words[i])] for _ in range(100)]
+    recorded = training.skip_gram
+
+    def record(context, middle, *rest):
+        seen.append(np.column_stack([context, middle]))
+        return recorded(context, middle, *rest)
+
+    monkeypatch.setattr(training, "skip_gram", record)
+    model = Word2Vec(4, window=1, min_count=1, sample=sample, epochs=1, random_state=0).fit(texts)
+    assert model.words_[0] == "the"
+    least = max(sample, 1 / 61)
+    stay = min(1.0, np.sqrt(least / 0.5) + least / 0.5) if sample else 1.0  # "the" is half of all
+    context, middle = np.concatenate(seen).T
+    n_middle = (middle == 0).sum()
+    # nearly every "the" that stays has a neighbour on either side
+    error = 5 * np.sqrt(2000 * stay * (1 - stay)) * 2 + 4 * 100
+    assert abs(n_middle - 2 * 2000 * stay) < error
+    straight = ((context > 0) & (middle > 0)).mean()  # a word next to a word
+    gaps = 2 * 1900 * (1 - stay)
+    assert abs(straight * len(context) - gaps) < 5 * np.sqrt(4 * 1900 * stay * (1 - stay)) + 200
+
+
 def test_negative_words_follow_the_noise():
     noise, drawn = np.array([0.1, 0.0, 0.6, 0.3]), np.empty(10_000, np.uint32)
     sums = np.concatenate([[0], np.cumsum(noise)]) + 2.0  # a part of longer sums

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
 from panlearn.text import CooccurrenceEmbedding, TfidfVectorizer, cooccurrence, pmi
-from panlearn.text.tfidf_vectorizer import TermFrequency, term_frequency
+from panlearn.text._term_matrix import TermFrequency, term_frequency
 
 SENTENCES = "The cat sat on the mat. The dog sat on the mat."
 

@@ -4,7 +4,7 @@
 with a tree as its graph, and answers queries; `CliqueTree` is the engine that makes the answers
 exact, for any product of tables.
 
-Reading order: `_triangulation`, `clique_tree`, `_kernels`, then `_counts`, `_answers` and
+Reading order: `_triangulation`, `clique_tree`, `_kernels`, then `_counts`, `_answers`, `_known` and
 `bayesian_network`.
 """
 

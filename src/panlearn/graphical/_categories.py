@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
@@ -21,6 +21,19 @@ def states_of(column: np.ndarray, name: Any) -> np.ndarray:
             "must be a string or a number throughout a column"
         ) from None
     return plain(states) if states.dtype.kind == "O" else states
+
+
+def named_states(given: Mapping | None, names: Sequence[Hashable]) -> dict[Hashable, np.ndarray]:
+    """The states of the variables that are named, each a list of different labels."""
+    found = {}
+    for name, labels in (given or {}).items():
+        states = np.asarray(labels)
+        if name not in names:
+            raise ValueError(f"states: no variable {name!r}; there are {list(names)}")
+        if states.ndim != 1 or len(set(states.tolist())) != len(states) or not len(states):
+            raise ValueError(f"states of {name!r} must be different labels; got {labels!r}")
+        found[name] = states
+    return found
 
 
 def plain(states: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -21,13 +21,14 @@ from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import reject_hidden
 from panlearn.graphical import _kernels
 from panlearn.graphical._answers import Answers, number
-from panlearn.graphical._categories import decode, encode, states_of
+from panlearn.graphical._categories import decode, encode, named_states, states_of
 from panlearn.graphical._counts import Families, Tables
+from panlearn.graphical._known import KnownTables
 from panlearn.graphical._structure import chow_liu, topological_order
 
 
 @dataclass(eq=False, repr=False)
-class BayesianNetwork(Density, DensityMixin, Iterative, Answers, Estimator):
+class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Estimator):
     r"""A law of discrete variables as a product of conditional tables along a graph.
 
     .. math::
@@ -130,53 +131,6 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, Estimator):
     tol: NonNegative[float] = 1e-6
     random_state: RandomState = None
 
-    @classmethod
-    def from_cpts(
-        cls,
-        cpts: Mapping[Hashable, tuple[Sequence[Hashable], Any]],
-        states: Mapping[Hashable, Sequence[Any]] | None = None,
-    ) -> BayesianNetwork:
-        """Make a network of known tables.
-
-        Parameters
-        ----------
-        cpts : mapping
-            For each variable the pair (parents, table); the table has one axis a parent and a last
-            axis for the variable, along which it sums to one.
-        states : mapping, default=None
-            The states of each variable; 0, 1, ... if not given.
-
-        Returns
-        -------
-        BayesianNetwork
-            As if it had been fitted.
-        """
-        names = list(cpts)
-        place = {name: j for j, name in enumerate(names)}
-        network = cls([(p, name) for name, (above, _) in cpts.items() for p in above])
-        network.variables_ = names
-        network.parents_ = [[number(p, place) for p in cpts[name][0]] for name in names]
-        topological_order(network.parents_)
-        tables = [np.asarray(cpts[name][1], dtype=float) for name in names]
-        counts = [table.shape[-1] if table.ndim else 0 for table in tables]
-        given = {name: np.arange(n) for name, n in zip(names, counts, strict=True)}
-        given |= _named_states(states, names)
-        network.states_ = [given[name] for name in names]
-        for j, table in enumerate(tables):
-            shape = tuple(len(network.states_[v]) for v in (*network.parents_[j], j))
-            if len(set(network.parents_[j])) != len(shape) - 1:
-                raise ValueError(f"a parent of {names[j]!r} is named twice: {cpts[names[j]][0]}")
-            if table.shape != shape:
-                raise ValueError(f"the table of {names[j]!r} has shape {table.shape}, not {shape}")
-            if not (table >= 0).all() or not np.allclose(table.sum(axis=-1), 1, rtol=0, atol=1e-8):
-                raise ValueError(
-                    f"the table of {names[j]!r} does not sum to one along its last axis"
-                )
-        network.cpts_ = tables
-        network.edges_ = list(network.edges)
-        network.n_features_in_ = len(names)
-        return network
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the tables, and if asked the tree, from rows of labels.
@@ -204,7 +158,7 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, Estimator):
         named = getattr(self, "feature_names_in_", None)
         d = X.shape[1]
         self.variables_ = [f"x{j}" for j in range(d)] if named is None else list(named)
-        given = _named_states(self.states, self.variables_)
+        given = named_states(self.states, self.variables_)
         self.states_ = [
             given[name] if name in given else _found_states(X[:, j], name)
             for j, name in enumerate(self.variables_)
@@ -340,19 +294,6 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, Estimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _named_states(given: Mapping | None, names: Sequence[Hashable]) -> dict[Hashable, np.ndarray]:
-    """The states of the variables that are named, each a list of different labels."""
-    found = {}
-    for name, labels in (given or {}).items():
-        states = np.asarray(labels)
-        if name not in names:
-            raise ValueError(f"states: no variable {name!r}; there are {list(names)}")
-        if states.ndim != 1 or len(set(states.tolist())) != len(states) or not len(states):
-            raise ValueError(f"states of {name!r} must be different labels; got {labels!r}")
-        found[name] = states
-    return found
 
 
 def _found_states(column: np.ndarray, name: Hashable) -> np.ndarray:

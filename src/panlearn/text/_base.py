@@ -6,7 +6,7 @@ from typing import Any
 
 from panlearn.core.estimator import Estimator
 from panlearn.core.sources import Batches, is_dask
-from panlearn.text._documents import Tokenizer, Tokens, tokenize
+from panlearn.text._documents import Tokens, tokenize
 
 
 class TextModel(Estimator):
@@ -17,15 +17,12 @@ class TextModel(Estimator):
     tag ``two_d_array`` is off; what holds instead is tested by the library's own checks.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: Any
 
     def _read(self, X: Any) -> Tokens:
         """New documents for a fitted model, cut into words."""
         self._require_fitted()
-        if is_dask(X) or isinstance(X, Batches):
-            raise ValueError(
-                f"X is a {type(X).__name__}; map this method over its parts, which are lists"
-            )
+        reject_parts(X)
         return tokenize(X, self.tokenizer)
 
     def __sklearn_tags__(self) -> Any:
@@ -33,3 +30,11 @@ class TextModel(Estimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+def reject_parts(X: Any) -> None:
+    """Refuse documents that do not come in one list."""
+    if is_dask(X) or isinstance(X, Batches):
+        raise ValueError(
+            f"X is a {type(X).__name__}; map this method over its parts, which are lists"
+        )

@@ -24,7 +24,8 @@ from panlearn.core.value import Value
 from panlearn.text._scan import scan
 
 # patterns that are runs of \w, and how long the shortest is: these are scanned compiled
-_RUNS = {r"\b\w\w+\b": 2, r"\w\w+": 2, r"\b\w+\b": 1, r"\w+": 1}
+RUNS = {r"\b\w\w+\b": 2, r"\w\w+": 2, r"\b\w+\b": 1, r"\w+": 1}
+RUNS |= {f"(?u){pattern}": shortest for pattern, shortest in RUNS.items()}
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,10 @@ class WordTokenizer(Value):
     def __call__(self, text: str) -> list[str]:
         """Cut one text."""
         found = re.findall(self.pattern, text.lower() if self.lowercase else text)
-        return [word for word in found if word not in self.stop_words] if self.stop_words else found
+        if not self.stop_words:
+            return found
+        stop_words = set(self.stop_words)
+        return [word for word in found if word not in stop_words]
 
 
 Tokenizer = WordTokenizer | Callable[[str], list[str]]
@@ -166,7 +170,7 @@ def tokenize(documents: Any, tokenizer: Tokenizer = WordTokenizer()) -> Tokens:
     """
     items = as_list(documents)
     if isinstance(tokenizer, WordTokenizer) and all(isinstance(item, str) for item in items):
-        shortest = _RUNS.get(tokenizer.pattern.removeprefix("(?u)"))
+        shortest = RUNS.get(tokenizer.pattern)
         if shortest is not None:
             texts = [text.lower() for text in items] if tokenizer.lowercase else items
             tokens = Tokens(*scan(texts, shortest))
@@ -174,7 +178,7 @@ def tokenize(documents: Any, tokenizer: Tokenizer = WordTokenizer()) -> Tokens:
             if stop_words.isdisjoint(tokens.words):
                 return tokens
             return tokens.keep(np.array([word not in stop_words for word in tokens.words]))
-    return _number(_cut(i, item, tokenizer) for i, item in enumerate(items))
+    return number_words(_cut(i, item, tokenizer) for i, item in enumerate(items))
 
 
 def as_list(X: Any) -> list[Any]:
@@ -220,7 +224,8 @@ def _cut(i: int, item: Any, tokenizer: Tokenizer) -> Any:
     return tokens
 
 
-def _number(documents: Iterable[Iterable[str]]) -> Tokens:
+def number_words(documents: Iterable[Iterable[str]]) -> Tokens:
+    """Number the words of documents that are cut."""
     index: defaultdict[str, int] = defaultdict()
     index.default_factory = index.__len__
     ids = [[index[word] for word in document] for document in documents]

@@ -216,6 +216,16 @@ class TermCounts(Statistic):
         frequency = np.bincount(terms.indices, each, minlength=n).astype(float)
         return cls(terms.words, terms.grams, count, frequency, float(w.sum()))
 
+    @classmethod
+    def never(cls, terms: list[list[str]]) -> Self:
+        """Terms that were not seen, so far."""
+        words = sorted({word for term in terms for word in term})
+        index, longest = {word: i for i, word in enumerate(words)}, max(map(len, terms), default=1)
+        rows = sorted({tuple(index[word] for word in term) for term in terms})
+        grams = np.array([[*row, *[-1] * (longest - len(row))] for row in rows], dtype=np.int32)
+        none = np.zeros(len(rows))
+        return cls(as_objects(words), grams.reshape(-1, longest), none, none.copy(), 0.0)
+
     def __add__(self, other: Any) -> Self:
         if isinstance(other, int) and other == 0:
             return self
@@ -248,21 +258,21 @@ class TermCounts(Statistic):
         """Whether the weights were finite."""
         return bool(np.isfinite(self.weight) and np.isfinite(self.count).all())
 
-    def names(self, which: Any = slice(None)) -> np.ndarray:
-        """Terms as strings, their words joined by blanks."""
+    def names(self, which: Any = slice(None), between: str = " ") -> np.ndarray:
+        """Terms as strings, their words joined."""
         rows = self.grams[which]
         if rows.shape[1] == 1:
             return self.words[rows[:, 0]]
         words = self.words.tolist()
-        return as_objects([" ".join(words[i] for i in row if i >= 0) for row in rows.tolist()])
+        return as_objects([between.join(words[i] for i in row if i >= 0) for row in rows.tolist()])
 
-    def find(self, terms: Terms) -> np.ndarray:
-        """The place of each term of other documents among these; -1 if it is not here."""
+    def find(self, terms: Terms | TermCounts) -> np.ndarray:
+        """The place of each of other terms, no longer ones, among these; -1 if it is not here."""
         if self.words is terms.words and self.grams is terms.grams:
             return np.arange(len(self.grams))
         place = {word: i for i, word in enumerate(self.words.tolist())}
-        table = np.array([*(place.get(w, -2) for w in terms.words.tolist()), -1], dtype=np.int32)
-        rows = table[terms.grams]
+        here = np.array([place.get(w, -2) for w in terms.words.tolist()], dtype=np.int32)
+        rows = _renumber(terms.grams, here, self.grams.shape[1])
         known = ~(rows == -2).any(axis=1)
         found, n = np.full(len(rows), -1), len(self.grams)
         mine, theirs = pack(self.grams, len(self.words)), pack(rows[known], len(self.words))

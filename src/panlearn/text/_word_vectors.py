@@ -11,13 +11,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from panlearn.core.files import replacing
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokens
+from panlearn.text._vector_files import read_vectors, write_vectors
 from panlearn.text._words import as_objects
-
-# a reader ends a line at these; surrogates are no UTF-8
-_BREAKS = {" ", "\n", "\r", *map(chr, range(0xD800, 0xE000))}
 
 
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
@@ -129,58 +126,58 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
         sums = sparse.csr_array((ones, ids, offsets), shape=shape) @ self.vectors_
         return sums / np.maximum(np.diff(offsets), 1)[:, None].astype(sums.dtype)
 
-    def save_word2vec_format(self, path: str | os.PathLike[str]) -> None:
-        """Write the vectors as text: their number and length, then a word and its numbers a line.
+    def save_word2vec_format(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        binary: bool = False,
+        write_header: bool = True,
+    ) -> None:
+        """Write the vectors as word2vec does: their number and length, then words and numbers.
 
         Parameters
         ----------
         path : str or path-like
-            The file, which is replaced at the end.
+            The file, which is replaced at the end; one that ends in .gz is compressed.
+        binary : bool, default=False
+            Whether numbers are written as floats of four bytes, and not as text.
+        write_header : bool, default=True
+            Whether the first line is written. GloVe's files have none.
         """
         self._require_fitted()
-        if broken := [w for w in self.words_ if not w or not _BREAKS.isdisjoint(w)]:
-            raise ValueError(
-                f"the format separates by spaces and lines, and the word {broken[0]!r} holds one "
-                "or a surrogate, or is empty; save the model with panlearn.save"
-            )
-        with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
-            file.write(f"{len(self.words_)} {self.vectors_.shape[1]}\n")
-            for word, vector in zip(self.words_, self.vectors_, strict=True):
-                file.write(f"{word} {' '.join(map(str, vector))}\n")
+        write_vectors(path, self.words_, self.vectors_, binary=binary, header=write_header)
 
     @classmethod
-    def load_word2vec_format(cls, path: str | os.PathLike[str]) -> Self:
-        """Read vectors that were written as text, by this library or another.
+    def load_word2vec_format(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        binary: bool = False,
+        no_header: bool = False,
+        limit: int | None = None,
+    ) -> Self:
+        """Read vectors of a file that this library or another wrote.
 
         Parameters
         ----------
         path : str or path-like
-            The file.
+            The file; one that ends in .gz is compressed.
+        binary : bool, default=False
+            Whether it is word2vec's binary format.
+        no_header : bool, default=False
+            Whether the first line is a word already, as in GloVe's files.
+        limit : int or None, default=None
+            How many words to read; None for all.
 
         Returns
         -------
         WordVectors
             As if it were fitted: with words and vectors, and nothing else that `fit` learns.
         """
-        words: list[str] = []
-        with open(path, encoding="utf-8") as file:
-            try:
-                n, size = map(int, file.readline().split())
-                vectors = np.empty((n, size), dtype=np.float32)
-                for i, line in enumerate(file):
-                    word, *numbers = line.rstrip(" \n").split(" ")
-                    if len(numbers) != size:
-                        raise ValueError(f"{len(numbers)} numbers, and the first line says {size}")
-                    words.append(word)
-                    vectors[i] = numbers
-                if len(words) != n or len(set(words)) != n:
-                    raise ValueError(f"{len(set(words))} words, and the first line says {n}")
-            except (ValueError, IndexError, MemoryError) as error:
-                raise ValueError(
-                    f"{path} holds no word vectors as text, or is cut off: line "
-                    f"{len(words) + 1}: {error}"
-                ) from error
-        model: Any = cls(size)
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit must be 1 at least, or None; got {limit}")
+        words, vectors = read_vectors(path, binary=binary, header=not no_header, limit=limit)
+        model: Any = cls(vectors.shape[1])
         model.words_, model.vectors_ = as_objects(words), vectors
         return model
 

@@ -6,23 +6,20 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
-from scipy.special import gammaln, psi
 
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.text._documents import Tokenizer, WordTokenizer
-from panlearn.text._topic_kernels import document_slopes, fold_in, left_to_right, sweep
-from panlearn.text._topics import Corpus, TopicModel, Topics
+from panlearn.text._topic_chain import Chain, whole
+from panlearn.text._topic_kernels import fold_in, left_to_right
+from panlearn.text._topics import Corpus, TopicModel, Topics, is_counts, of_tokens
+from panlearn.text._words import union
 
 Sweeps = Annotated[int, Bounds(1, 10**6, closed_low=True, closed_high=True)]
-LEAST = 1e-5
-"""What a prior that is learned does not fall below: at zero a topic could not come back."""
 EVERY = 10
 """Sweeps from one sample to the next that the estimates are the mean of."""
-TABLE = 128
-"""How many tokens of a document with one topic the table of log-gammas goes up to."""
 
 
 @dataclass(eq=False, repr=False)
@@ -63,7 +60,7 @@ class LatentDirichletAllocation(TopicModel):
     words_ : ndarray of shape (n_words,)
         The words of the columns.
     doc_topic_ : ndarray of shape (n_documents, n_components)
-        The shares :math:`\theta_d` of the training documents.
+        The shares :math:`\theta_d` of the training documents, of the last batch if there were some.
     topics_ : ndarray of shape (n_tokens,)
         The last topic of each token.
     doc_topic_prior_ : ndarray of shape (n_components,)
@@ -71,7 +68,12 @@ class LatentDirichletAllocation(TopicModel):
     topic_word_prior_ : float
         :math:`\beta`.
     history_ : dict
-        ``log_likelihood``: log p(w, z) of a token, after each sweep.
+        ``log_likelihood``: log p(w, z) of a token, after each sweep; of the documents of the last
+        call of `partial_fit`, given those before.
+    counts_ : ndarray of shape (n_words, n_components)
+        How often each word had each topic in the last sweep, from which `partial_fit` goes on.
+    n_batch_iter_ : int
+        How many batches of documents were learned from.
     n_features_in_ : int
         Number of columns, if X was a matrix.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -145,14 +147,75 @@ class LatentDirichletAllocation(TopicModel):
         LatentDirichletAllocation
             The model itself.
         """
+        alpha = self._document_prior()
+        beta = float(self.topic_word_prior or 1 / self.n_components)
+        self.n_batch_iter_ = 0
+        return self._sample(self._learn_words(X), alpha, beta, None)
+
+    @fitting
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Sample the topics of further documents, given those of the tokens so far, which remain.
+
+        The first call is a `fit`. A later one runs as many sweeps over its own documents alone,
+        with the counts of words and topics of all calls before added to theirs, and with priors
+        that begin where they are; so every token counts alike, and what was learned is what the
+        next documents start from. The same batches in the same order with the same
+        ``random_state`` give the same bits. Words that are new join the vocabulary if as many
+        documents of their batch have them as `min_df` says.
+
+        Parameters
+        ----------
+        X : iterable of str or of list of str, or matrix of counts
+            The documents, as those before.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        LatentDirichletAllocation
+            The model itself, with the shares and the topics of these documents.
+        """
+        if not hasattr(self, "counts_"):
+            return self.fit(X)
+        if self.counts_.shape[1] != self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components}, and the model has {self.counts_.shape[1]} "
+                "topics; call fit to begin anew"
+            )
+        if is_counts(X) or hasattr(self, "n_features_in_"):
+            corpus, seen = self._new(X), self.counts_
+        else:
+            corpus, seen = self._more_words(X)
+        if not corpus.counts.nnz:
+            raise ValueError("there is no word in X, so there is nothing to learn from")
+        return self._sample(corpus, self.doc_topic_prior_, self.topic_word_prior_, seen)
+
+    def _more_words(self, X: Any) -> tuple[Corpus, np.ndarray]:
+        """Read further documents, and make room for their words among those so far."""
+        old, counts = self.words_, self.counts_
+        fresh = self._learn_words(X)
+        self.words_, (places, new_places) = union(old, self.words_)
+        shape = (len(self.words_), self.n_components)
+        require_memory(shape, "the table of words and topics", "lower n_components")
+        seen = np.zeros(shape, dtype=np.int32)
+        seen[places] = counts
+        ids = new_places[fresh.ids].astype(np.int32)
+        return of_tokens(ids, fresh.offsets, len(self.words_), None), seen
+
+    def _sample(
+        self, corpus: Corpus, alpha: np.ndarray, beta: float, seen: np.ndarray | None
+    ) -> Self:
+        """Draw the topics of a corpus, given counts of words and topics from before."""
         if self.n_burn_in >= self.n_iter:
             raise ValueError(
                 f"n_burn_in={self.n_burn_in} leaves nothing of n_iter={self.n_iter} sweeps; raise "
                 "n_iter"
             )
-        alpha = self._document_prior()
-        beta = float(self.topic_word_prior or 1 / self.n_components)
-        chain = Chain(whole(self._learn_words(X)), alpha, beta, generator(self.random_state))
+        batch = self.n_batch_iter_
+        rng = generator(self.random_state)
+        if batch:  # other draws for each batch, from one seed
+            rng = np.random.default_rng(rng.integers(2**63, size=batch + 1))
+        chain = Chain(whole(corpus), alpha, beta, rng, seen)
         history, n_samples = [], 0
         components = np.zeros((len(self.words_), self.n_components))
         shares = np.zeros((len(chain.offsets) - 1, self.n_components))
@@ -167,6 +230,7 @@ class LatentDirichletAllocation(TopicModel):
         self.components_ = np.ascontiguousarray(components.T) / n_samples
         self.doc_topic_, self.topics_ = shares / n_samples, chain.topics
         self.doc_topic_prior_, self.topic_word_prior_ = chain.alpha, chain.beta
+        self.counts_, self.n_batch_iter_ = chain.word_counts(), batch + 1
         self.history_ = {"log_likelihood": history}
         return self
 
@@ -222,9 +286,12 @@ class LatentDirichletAllocation(TopicModel):
         -------
         ndarray of shape (n_documents,)
         """
+        return self._log_probability(self._new(X), n_particles, random_state)
+
+    def _log_probability(self, corpus: Corpus, n_particles: int, random_state: int) -> np.ndarray:
         if n_particles < 1:
             raise ValueError(f"n_particles must be 1 at least; got {n_particles}")
-        corpus = whole(self._new(X))
+        corpus = whole(corpus)
         words, value = np.ascontiguousarray(self.components_.T), np.empty(len(corpus.offsets) - 1)
         seed = generator(random_state).integers(2**63, dtype=np.uint64)
         alpha = self.doc_topic_prior_
@@ -264,88 +331,9 @@ class LatentDirichletAllocation(TopicModel):
         float
             The number of equally probable words that would be as hard to guess.
         """
-        n_tokens = self._new(X).counts.sum()
+        corpus = self._new(X)  # once: X may be a generator
+        n_tokens = corpus.counts.sum()
         if not n_tokens:
             raise ValueError("no document has a word that the model knows: no perplexity")
-        values = self.score_samples(X, n_particles=n_particles, random_state=random_state)
+        values = self._log_probability(corpus, n_particles, random_state)
         return float(np.exp(-values.sum() / n_tokens))
-
-
-def whole(corpus: Corpus) -> Corpus:
-    """The corpus with its tokens; its counts must be whole numbers: a topic belongs to a token."""
-    if corpus.ids is not None:
-        return corpus
-    counts = corpus.counts
-    if (counts.data != np.floor(counts.data)).any():
-        raise ValueError(
-            "X holds counts that are no whole numbers; give the counts themselves, before any "
-            "weighting such as tf-idf"
-        )
-    require_memory((int(counts.sum()),), "the list of tokens", "lower the counts", itemsize=12)
-    times = counts.data.astype(np.int64)
-    ids = np.repeat(counts.indices.astype(np.int32), times)
-    return corpus._replace(ids=ids, offsets=np.append(0, np.cumsum(times))[counts.indptr])
-
-
-class Chain:
-    """The state of the sampler: the topic of each token, and how often what has which."""
-
-    def __init__(
-        self, corpus: Corpus, alpha: np.ndarray, beta: float, rng: np.random.Generator
-    ) -> None:
-        self.ids, self.offsets = corpus.ids, corpus.offsets
-        self.alpha, self.beta = alpha, beta
-        n_words, self._n_topics = corpus.counts.shape[1], len(alpha)
-        self.topics = np.full(len(self.ids), -1, dtype=np.int32)
-        most = np.minimum(np.bincount(self.ids, minlength=n_words), self._n_topics)
-        room = np.cumsum(most) - most
-        self._bounds = np.column_stack([room, room])
-        self._lists = np.zeros((int(most.sum()) + 1, 2), dtype=np.int32)
-        self._total = np.zeros(self._n_topics, dtype=np.int64)
-        self._state = rng.integers(2**63, dtype=np.uint64)
-
-    def sweep(self) -> float:
-        """Draw the topic of each token given the others; give log p(w, z)."""
-        alpha, n_words = self.alpha[:, None], len(self._bounds)
-        table = gammaln(alpha + np.arange(TABLE)) - gammaln(alpha)
-        at = self.ids, self.offsets, self.topics, self._bounds, self._lists, self._total
-        state, value = sweep(*at, self.alpha, self.beta, table, self._state)
-        self._state = np.uint64(state)
-        counts, lengths = np.bincount(self._word_topics()[2]), np.diff(self.offsets)
-        table = gammaln(self.beta + np.arange(len(counts))) - gammaln(self.beta)
-        rest, every = n_words * self.beta, alpha.sum()
-        value += counts @ table + (gammaln(rest) - gammaln(rest + self._total)).sum()
-        return float(value + (gammaln(every) - gammaln(every + lengths)).sum())
-
-    def update_priors(self) -> None:
-        """One step of Minka's fixed point for α and for β."""
-        slopes, whole = document_slopes(self.offsets, self.topics, self.alpha)
-        self.alpha = np.maximum(self.alpha * slopes / (1 + whole), LEAST)
-        n_words = len(self._bounds)
-        rest, counts = n_words * self.beta, self._word_topics()[2]
-        slope = (psi(self.beta + counts) - psi(self.beta)).sum()
-        every = (psi(rest + self._total) - psi(rest)).sum()
-        self.beta = float(max(self.beta * slope / (1 + n_words * every), LEAST))
-
-    def _word_topics(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Words, topics and counts of what is listed."""
-        n = self._bounds[:, 1] - self._bounds[:, 0]
-        word = np.repeat(np.arange(len(n)), n)
-        place = np.arange(len(word)) + np.repeat(self._bounds[:, 1] - np.cumsum(n), n)
-        return word, *self._lists[place].T
-
-    def add_word_laws(self, to: np.ndarray) -> None:
-        """Add φ_kw = (β + n_kw) / (Vβ + n_k) to an array of shape (n_words, n_topics)."""
-        inverse = 1 / (len(self._bounds) * self.beta + self._total)
-        word, topic, count = self._word_topics()
-        to += self.beta * inverse
-        to[word, topic] += count * inverse[topic]
-
-    def document_laws(self) -> np.ndarray:
-        """θ_dk = (α_k + n_dk) / (Σα + N_d)."""
-        lengths = np.diff(self.offsets)
-        document = np.repeat(np.arange(len(lengths)), lengths)
-        size = len(lengths) * self._n_topics
-        n = np.bincount(document * self._n_topics + self.topics, minlength=size)
-        share = n.reshape(-1, self._n_topics) + self.alpha
-        return share / share.sum(axis=1, keepdims=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Set
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Annotated, Any, Literal, Self
@@ -15,11 +16,12 @@ from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, Fraction, Positive
 from panlearn.core.sources import Batches, Rows, StreamRows
-from panlearn.text._base import TextModel
-from panlearn.text._documents import Tokenizer, WordTokenizer, read_documents
+from panlearn.text._analysis import Accents, Analysis, Analyzer, StopWords
+from panlearn.text._base import TextModel, reject_parts
+from panlearn.text._documents import Tokenizer, as_list, read_texts
 from panlearn.text._grams import TermCounts, Terms
+from panlearn.text._term_matrix import TermFrequency, places, select, term_frequency
 
-TermFrequency = Literal["raw", "relative", "boolean", "log", "sublinear", "augmented"]
 InverseFrequency = Literal["smooth", "plain", "probabilistic", "none"]
 
 
@@ -36,17 +38,36 @@ class TfidfVectorizer(TransformerMixin, TextModel):
 
     Parameters
     ----------
-    tokenizer : WordTokenizer or callable, default=WordTokenizer()
-        How a text is cut into words; it also says what is put in lower case and which words are
-        left out.
+    strip_accents : {"ascii", "unicode"}, callable or None, default=None
+        Whether letters lose their accents first: by a table of ASCII, which drops other letters, or
+        for all letters of Unicode.
+    lowercase : bool, default=True
+        Whether a text is put in lower case first.
+    preprocessor : callable or None, default=None
+        What is done to a text first, in place of the two above.
+    tokenizer : WordTokenizer, callable or None, default=None
+        How a text is cut into words; None for a `WordTokenizer` of `lowercase`, `token_pattern`
+        and `stop_words`. One that is given says itself what is put in lower case.
+    analyzer : {"word", "char", "char_wb"} or callable, default="word"
+        What a term is made of: words; characters; characters of one word, with a blank at either
+        end of it; or what a function gives for a document.
+    stop_words : "english", list of str or None, default=None
+        Words that are left out of texts: scikit-learn's list, or these.
+    token_pattern : str or None, default=r"(?u)\b\w\w+\b"
+        What a word is, if no tokenizer is given.
     ngram_range : tuple of int, default=(1, 1)
-        The least and the most words of a term.
+        The least and the most words, or characters, of a term.
     min_df : int or float, default=1
         The documents that must hold a term: their number, or their share if it is a float.
     max_df : int or float, default=1.0
         The documents that may hold a term: their number, or their share if it is a float.
     max_features : int or None, default=None
         Keep the terms that occur most; of two that occur as often, the first in order.
+    vocabulary : mapping, iterable of str or None, default=None
+        The terms, in the order of their columns, or with their columns. The three parameters above
+        do not apply to it.
+    binary : bool, default=False
+        Whether a term that occurs counts once.
     tf : {"raw", "relative", "boolean", "log", "sublinear", "augmented"}, default="raw"
         The frequency of a term in a document: :math:`f`, :math:`f / \sum_s f_s`, 1 if it occurs,
         :math:`\log(1 + f)`, :math:`1 + \log f`, or :math:`\frac12 + \frac12 f / \max_s f_s`.
@@ -59,11 +80,21 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         The base of all logarithms; e if not given.
     norm : {"l1", "l2"} or None, default="l2"
         What is made one in each vector; with None they are as they come.
+    use_idf : bool, default=True
+        False is short for ``idf="none"``.
+    smooth_idf : bool, default=True
+        False is short for ``idf="plain"``.
+    sublinear_tf : bool, default=False
+        True is short for ``tf="sublinear"``.
 
     Attributes
     ----------
     idf_ : ndarray of shape (n_features,)
         The weight of each term.
+    vocabulary_ : dict
+        The column of each term.
+    fixed_vocabulary_ : bool
+        Whether `vocabulary` was given.
     columns_ : ndarray of shape (n_features,)
         The terms that are features, as places in `statistic_`.
     statistic_ : TermCounts
@@ -98,16 +129,27 @@ class TfidfVectorizer(TransformerMixin, TextModel):
     """
 
     _: KW_ONLY
-    tokenizer: Tokenizer = WordTokenizer()
+    strip_accents: Accents = None
+    lowercase: bool = True
+    preprocessor: Callable[[str], str] | None = None
+    tokenizer: Tokenizer | None = None
+    analyzer: Analyzer = "word"
+    stop_words: StopWords = None
+    token_pattern: str | None = r"(?u)\b\w\w+\b"
     ngram_range: tuple[int, int] = (1, 1)
     min_df: Positive[int] | Fraction[float] = 1
     max_df: Positive[int] | Fraction[float] = 1.0
     max_features: Positive[int] | None = None
+    vocabulary: Mapping | Set | np.ndarray | None = None
+    binary: bool = False
     tf: TermFrequency = "raw"
     idf: InverseFrequency = "smooth"
     idf_offset: Annotated[float, Bounds()] = 1.0
     base: Annotated[float, Bounds(1)] | None = None
     norm: Literal["l1", "l2"] | None = "l2"
+    use_idf: bool = True
+    smooth_idf: bool = True
+    sublinear_tf: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -164,12 +206,12 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         -------
         csr_matrix of shape (n_documents, n_features)
         """
-        rows = self._rows(X)
+        rows, analysis = self._rows(X), Analysis.of(self)
         if not isinstance(rows, StreamRows) or isinstance(X, Batches):
             raise ValueError(
                 "X does not come in a list; call fit with it, then transform its parts"
             )
-        terms = Terms.of(rows.first.X, *self.ngram_range)
+        terms = Terms.of(rows.first.X, *analysis.span)
         return self._solve(TermCounts.of(terms))._vectors(terms)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
@@ -184,7 +226,10 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         -------
         csr_matrix of shape (n_documents, n_features)
         """
-        return self._vectors(Terms.of(self._read(X), *self.ngram_range))
+        self._require_fitted()
+        reject_parts(X)
+        analysis = Analysis.of(self)
+        return self._vectors(Terms.of(analysis.tokens(as_list(X)), *analysis.span))
 
     def inverse_transform(self, X: Any) -> list[np.ndarray]:
         """Give the terms that vectors have, in order of columns.
@@ -219,7 +264,7 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         ndarray of object, shape (n_features,)
         """
         self._require_fitted()
-        return self.statistic_.names(self.columns_)
+        return self.statistic_.names(self.columns_, Analysis.of(self).between)
 
     @property
     def vocabulary_(self) -> dict[str, int]:
@@ -227,6 +272,8 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         return {term: i for i, term in enumerate(self.get_feature_names_out().tolist())}
 
     def _rows(self, X: Any, sample_weight: Any = None) -> Rows:
+        if self.sublinear_tf and self.tf not in ("raw", "sublinear"):
+            raise ValueError(f"sublinear_tf=True and tf={self.tf!r} exclude each other")
         span: Any = self.ngram_range
         whole = len(span) == 2 and all(isinstance(n, Integral) for n in span)
         if not (whole and 1 <= span[0] <= span[1]):
@@ -234,10 +281,10 @@ class TfidfVectorizer(TransformerMixin, TextModel):
                 f"ngram_range must be the least and the most words of a term, such as (1, 2); got "
                 f"{span}"
             )
-        return read_documents(self, X, None, sample_weight, tokenizer=self.tokenizer)
+        return read_texts(self, X, None, sample_weight, convert=Analysis.of(self).tokens)
 
     def _learn(self, seen: Any, rows: Rows) -> Self:
-        least, most = self.ngram_range
+        least, most = Analysis.of(self).span
         return self._solve(
             seen
             + map_reduce(lambda X, y, weight: TermCounts.of(Terms.of(X, least, most), weight), rows)
@@ -245,6 +292,8 @@ class TfidfVectorizer(TransformerMixin, TextModel):
 
     def _solve(self, seen: TermCounts) -> Self:
         """Choose the terms, and weigh them by their document frequencies."""
+        if self.vocabulary is not None:
+            return self._set_fitted(*places(seen, self.vocabulary, Analysis.of(self)))
         frequency = seen.document_frequency
         least, most = (
             float(min(share, 1 << 62)) if isinstance(share, Integral) else share * seen.weight
@@ -254,25 +303,36 @@ class TfidfVectorizer(TransformerMixin, TextModel):
             raise ValueError(f"max_df is below min_df: {most:g} documents against {least:g}")
         columns = np.flatnonzero((frequency >= least) & (frequency <= most))
         if self.max_features is not None:
-            by_count = np.argsort(-seen.count[columns], kind="stable")
+            count = frequency if self.binary else seen.count
+            by_count = np.argsort(-count[columns], kind="stable")
             columns = np.sort(columns[by_count[: self.max_features]])
         if not len(columns):
             raise ValueError(
                 f"no term is left of {len(frequency)}: the documents hold no word that tokenizer "
                 "finds, or min_df and max_df leave none"
             )
-        self.statistic_, self.columns_ = seen, columns
-        self.idf_ = self._inverse_frequency(frequency[columns], seen.weight)
+        return self._set_fitted(seen, columns)
+
+    def _set_fitted(self, seen: TermCounts, columns: np.ndarray) -> Self:
+        idf = self._inverse_frequency(seen.document_frequency[columns], seen.weight)
+        self.statistic_, self.columns_, self.idf_ = seen, columns, idf
+        self.fixed_vocabulary_ = self.vocabulary is not None
         return self
 
     def _inverse_frequency(self, n: np.ndarray, N: float) -> np.ndarray:
-        if self.idf == "none":
+        form = self.idf if self.smooth_idf or self.idf != "smooth" else "plain"
+        if form == "none" or not self.use_idf:
             return np.ones(len(n))
+        if form == "plain" and not n.all():
+            raise ValueError(
+                "a term of the vocabulary is in no document, so that its inverse document "
+                "frequency is infinite; set smooth_idf=True or use_idf=False"
+            )
         odds = {
             "plain": lambda: N / n,
             "smooth": lambda: (1 + N) / (1 + n),
             "probabilistic": lambda: (N - n + 0.5) / (n + 0.5),
-        }[self.idf]()
+        }[form]()
         return np.log(odds) / self._unit + self.idf_offset
 
     @property
@@ -290,30 +350,9 @@ class TfidfVectorizer(TransformerMixin, TextModel):
             (counts, terms.indices, terms.indptr), shape=(len(terms.indptr) - 1, len(column))
         )
         if not np.array_equal(column, np.arange(len(self.columns_))):
-            X = _select(X, column, len(self.columns_))
-        X.data = term_frequency(X, self.tf, self._unit) * self.idf_[X.indices]
+            X = select(X, column, len(self.columns_))
+        if self.binary:
+            X.data[:] = 1
+        form = "sublinear" if self.sublinear_tf else self.tf
+        X.data = term_frequency(X, form, self._unit) * self.idf_[X.indices]
         return normalize(X, self.norm, copy=False) if self.norm and X.shape[0] else X
-
-
-def _select(X: sparse.csr_matrix, column: np.ndarray, n_columns: int) -> sparse.csr_matrix:
-    """Take column j to the place ``column[j]``, and leave it out if that is -1."""
-    indices = column[X.indices]
-    kept = indices >= 0
-    ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-    return sparse.csr_matrix((X.data[kept], indices[kept], ends), shape=(X.shape[0], n_columns))
-
-
-def term_frequency(counts: sparse.csr_matrix, form: TermFrequency, unit: float = 1.0) -> np.ndarray:
-    r"""The frequency of each term that a document has, by one of the forms; log b is `unit`."""
-    f, lengths = counts.data.astype(float), np.diff(counts.indptr)
-    if form == "relative":
-        return f / np.repeat(counts.sum(axis=1).A1, lengths)
-    if form == "boolean":
-        return np.ones(len(f))
-    if form == "log":
-        return np.log1p(f) / unit
-    if form == "sublinear":
-        return 1 + np.log(f) / unit
-    if form == "augmented":
-        return 0.5 + 0.5 * f / np.repeat(counts.max(axis=1).toarray().ravel(), lengths)
-    return f
