@@ -115,9 +115,9 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
         return GPT(GPTConfig(1, 16, 2, 8), schedule="constant", random_state=3, **settings)
 
     whole = make(max_epochs=4).fit(TEXTS)
-    make(max_epochs=2).fit(TEXTS, checkpoint=tmp_path / "run")
-    resumed = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
-    again = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
+    make(max_epochs=2, checkpoint=tmp_path / "run").fit(TEXTS)
+    longer = make(max_epochs=4, checkpoint=tmp_path / "run", resume=True)
+    resumed, again = longer.fit(TEXTS), clone(longer).fit(TEXTS)
     for taken_up in (resumed, again):  # in the middle, and at its end
         assert taken_up.history_ == whole.history_
         assert taken_up.n_iter_ == 4

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from panlearn.core.parameters import Bounds, Positive, check_parameters
 from panlearn.core.value import Value
+from panlearn.neural._step import drop
 from panlearn.transformer._gelu import gelu
 from panlearn.transformer._head import linear_cross_entropy
 from panlearn.transformer._positions import rotary_positions, sinusoidal_positions
@@ -184,7 +185,7 @@ class Block(nn.Module):
         return x + self.drop(self.feed_forward(self.feed_forward_norm(x)))
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout) if self.training and self.dropout else x
+        return drop(x, self.dropout, self.training)
 
 
 class Decoder(nn.Module):
@@ -231,7 +232,7 @@ class Decoder(nn.Module):
             rotation = self.places()[:, positions].to(x).unsqueeze(-3)
         else:
             x = x + F.embedding(positions, self.places().to(x))
-        return F.dropout(x, self.config.dropout, self.training), rotation
+        return drop(x, self.config.dropout, self.training), rotation
 
     def places(self) -> Tensor:
         """Give what is added to a token at each place, or the cosines and sines that turn it."""

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 from sklearn.base import clone
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import Bounds, Fraction, NonNegative, Positive, RandomState
+from panlearn.core.parameters import Count, NonNegative, Positive
 from panlearn.core.random import generator
 from panlearn.text import BPETokenizer
 from panlearn.transformer import _checkpoint
@@ -37,38 +37,6 @@ class GPT(LanguageModel):
     tokenizer : BPETokenizer, default=None
         One that is fitted is used as it is; else a copy of it is fitted to the documents. None
         takes bytes as tokens. The first special token stands between documents.
-    batch_size : int, default=16
-        Windows, each as long as the context, a step.
-    max_epochs : int, default=10
-        The most times that the documents are read.
-    max_steps : int, default=None
-        The most steps.
-    optimizer : str or callable, default="adamw"
-        As in `neural.train`, as are the next ones.
-    learning_rate : float, default=0.001
-        The highest step.
-    schedule : str or callable, default="warmup_cosine"
-        How the step changes.
-    weight_decay : float, default=0.1
-        Of matrices; biases and norms are left out.
-    clip_norm : float, default=1.0
-        The largest norm of a gradient.
-    accumulate : int, default=1
-        Parts that a batch is computed in, to save memory.
-    ema_decay : float, default=None
-        Decay of an average of the weights.
-    precision : str, default="float32"
-        Or "bfloat16", where the device has it.
-    validation_fraction : float, default=0.0
-        The last part of the text, which is kept out and measured after each epoch.
-    patience : int, default=None
-        Epochs without a lower validation loss before training stops, with the best weights.
-    device : str, default="cpu"
-        Where the decoder computes.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds weights, windows and dropout.
-    verbose : bool, default=False
-        Whether to report progress.
 
     Attributes
     ----------
@@ -122,33 +90,13 @@ class GPT(LanguageModel):
     config: GPTConfig | None = None
     tokenizer: BPETokenizer | None = None
     _: KW_ONLY
-    batch_size: Positive[int] = 16
-    max_epochs: Positive[int] | None = 10
-    max_steps: Positive[int] | None = None
-    optimizer: str | Callable[..., Any] = "adamw"
-    learning_rate: Positive[float] = 1e-3
-    schedule: str | Callable[..., Any] = "warmup_cosine"
+    batch_size: Count = 16
+    schedule: str | Callable = "warmup_cosine"
     weight_decay: NonNegative[float] = 0.1
     clip_norm: Positive[float] | None = 1.0
-    accumulate: Annotated[int, Bounds(1, 2**20, closed_low=True, closed_high=True)] = 1
-    ema_decay: Fraction[float] | None = None
-    precision: Literal["float32", "bfloat16"] = "float32"
-    validation_fraction: Annotated[float, Bounds(0, 1, closed_low=True)] = 0.0
-    patience: Positive[int] | None = None
-    device: str = "cpu"
-    random_state: RandomState = None
-    verbose: bool = False
 
     @fitting
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int | None = None,
-        resume: bool = False,
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from documents.
 
         Parameters
@@ -157,12 +105,6 @@ class GPT(LanguageModel):
             Documents, which are strung together in their order. Tokens are kept in memory.
         y : object, default=None
             Ignored.
-        checkpoint : path, default=None
-            A folder to keep the state of the run in.
-        checkpoint_every : int, default=None
-            Steps between checkpoints; an epoch if None.
-        resume : bool, default=False
-            Whether to go on from the checkpoint, if there is one.
 
         Returns
         -------
@@ -172,28 +114,20 @@ class GPT(LanguageModel):
         self.tokenizer_, tokens = encode_corpus(self, X, self._fit_tokenizer)
         self.n_tokens_, self.config_ = self.tokenizer_.n_tokens, self.config or GPTConfig()
         self.start_token_ = self.end_token_ = next(iter(self.tokenizer_.special_tokens_.values()))
-        cut = len(tokens) - int(self.validation_fraction * len(tokens))
+        held = self._held_fraction
+        cut = len(tokens) - int(held * len(tokens))
         context, validation = self.config_.context, None
-        if self.validation_fraction:
+        if held:
             if min(cut, len(tokens) - cut) < 2:
                 raise ValueError(
-                    f"validation_fraction={self.validation_fraction} of {len(tokens)} tokens "
+                    f"validation_fraction={held} of {len(tokens)} tokens "
                     "leaves too few to learn from or to measure on"
                 )
             validation = (held_out(tokens[cut:], context),)
         windows = Windows(tokens[:cut], context, self.batch_size)
         rng = generator(self.random_state)
         module = self._initial(rng)
-        self._learn(
-            module,
-            next_token_losses,
-            windows,
-            rng,
-            validation=validation,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-        )
+        self._learn(module, next_token_losses, windows, rng, validation=validation)
         return self
 
     def _fit_tokenizer(self, X: Any) -> BPETokenizer:
