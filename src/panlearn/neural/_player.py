@@ -159,6 +159,18 @@ class Player:
         finally:
             self.module = live
 
+    @contextmanager
+    def compiled(self, wanted: bool) -> Iterator[None]:
+        """Inside the block calls of the module are compiled."""
+        if not wanted:
+            yield
+            return
+        self.module.compile()
+        try:
+            yield
+        finally:
+            self.module._compiled_call_impl = None
+
     def state(self) -> dict[str, Any]:
         """All that a checkpoint needs, on every process."""
         weights, memory = self._processes.state(self.module, self.optimizer)

@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from panlearn.neural import _saving
-from panlearn.neural._draws import Share
 from panlearn.neural._hooks import Progress
-from panlearn.neural._moves import Move, Moves, Objective
-from panlearn.neural._player import Player, as_players
+from panlearn.neural._ledger import Ledger
+from panlearn.neural._moves import Moves, Objective
+from panlearn.neural._player import as_players
 from panlearn.neural._processes import Processes, WorkerLostError, is_loss_of_worker
 from panlearn.neural._random import draw_seed, mix, seeded
 from panlearn.neural._recompute import recomputing
-from panlearn.neural._step import Step, WholeBatchError
+from panlearn.neural._stepper import NonFiniteLossError, Stepper
 from panlearn.neural._termination import termination
 from panlearn.neural._threads import is_small, one_thread
-from panlearn.neural.batches import Batch, as_batcher, map_batch, n_rows, pieces_of
+from panlearn.neural.batches import Batch, as_batcher
 from panlearn.neural.settings import Settings
 
 _KEPT_EVERY = 64  # steps between the copies of finite weights that a diverging run goes back to
-_VALIDATION = 2**62  # the number of the step that validation draws its noise from
+_FIRST, _VALIDATION = 2**61, 2**62  # what seeds the beginning of a run, and its validation
 
 
 class DivergenceError(FloatingPointError, ValueError):
@@ -68,31 +68,36 @@ class Run:
             raise ValueError(f"patience={settings.patience} needs validation data to watch")
         self.settings, self._draws_globally = settings, draws_globally
         self.players, see = as_players(target)
-        self._moves = Moves(objective, self.players, see)
         self.batches = as_batcher(data, settings.batch_size, order)
         self._validation = None
         if validation is not None:
             self._validation = as_batcher(validation, settings.batch_size, "given")
-        first = next(iter(self.players.values())).module
-        self.device = next((p.device for p in first.parameters()), torch.device("cpu"))
+        self.device = next((p.device for p in self.module.parameters()), torch.device("cpu"))
         self.processes = Processes(settings.strategy, self.device)
         self.seed = self.processes.from_first(draw_seed(settings.random_state))
+        self._stepper = Stepper(
+            Moves(objective, self.players, see),
+            self.players,
+            self.processes,
+            self.device,
+            self.seed,
+            n_pieces=settings.accumulate,
+            mixed=settings.precision == "bfloat16",
+        )
         self.history: dict[str, list[float]] = {}
         self.epoch, self.step, self.stopped = 0, 0, ""
         self.position = 0  # steps of this epoch
         self.since_row = 0  # steps of this row of the history
-        self.sums: dict[str, list[float]] = {}  # of each player: weighted losses, weights
-        self.notes: dict[str, list[float]] = {}
+        self.ledger = Ledger()
         self.best: dict[str, Any] | None = None
         self.best_loss, self.stale = math.inf, 0
         self.small: bool | None = None
-        self._n_pieces = settings.accumulate
         self._kept: tuple[int, list[dict[str, torch.Tensor]]] | None = None
         self._finished = False
         self.hooks = list(settings.hooks)
         if settings.verbose and self.processes.rank == 0:
             self.hooks.append(Progress())
-        with seeded(mix(self.seed, 2**61), self.device):
+        with seeded(mix(self.seed, _FIRST), self.device):
             for name, player in self.players.items():
                 player.begin(name, settings, self.processes, self.total_steps)
         try:
@@ -100,6 +105,7 @@ class Run:
         except BaseException:
             self.release()
             raise
+        self._stepper.seed = self.seed
 
     @property
     def module(self) -> Any:
@@ -121,7 +127,7 @@ class Run:
     def steps_per_epoch(self) -> int | None:
         """Steps of an epoch, if that is known."""
         try:
-            return len(self.batches)
+            return len(self.batches)  # type: ignore[arg-type]
         except TypeError:
             return None
 
@@ -136,9 +142,9 @@ class Run:
     @property
     def loss(self) -> float:
         """The mean training loss of this row of the history so far, or of the last one."""
-        if any(weight for _, weight in self.sums.values()):
-            return sum(total / (weight or 1.0) for total, weight in self.sums.values())
-        return self.history["loss"][-1] if self.history else math.nan
+        if self.ledger.losses or not self.history:
+            return self.ledger.loss
+        return self.history["loss"][-1]
 
     def stop(self, reason: str) -> None:
         """End the run after this step."""
@@ -161,8 +167,7 @@ class Run:
             stack.enter_context(one_thread(self.small is True))
             for player in self.players.values():
                 stack.enter_context(recomputing(player.module, self.settings.recompute))
-                if self.settings.compile:
-                    player.module.compile()
+                stack.enter_context(player.compiled(self.settings.compile))
             while not self.stopped:
                 try:
                     yield from self._train_epoch(asked)
@@ -173,10 +178,9 @@ class Run:
 
     def _train_epoch(self, asked: list[int]) -> Iterator[dict[str, float]]:
         self._set_training(True)
-        processes = self.processes
+        processes, every = self.processes, self.settings.evaluate_every
         rng = np.random.default_rng((self.seed, self.epoch))
         walk = self.batches.epoch(self.epoch, rng, processes.rank, processes.world, self.position)
-        every = self.settings.evaluate_every
         for batch in walk:
             self._take(batch)
             if self.stopped:
@@ -196,18 +200,16 @@ class Run:
         if whole:
             self.epoch, self.position = self.epoch + 1, 0
             self.check_limits()
-        if self.stopped and not whole:
+            if self.since_row and (every is None or self.stopped):
+                yield self._end_row()
+        else:
             # What is saved is the middle of an epoch: a run that is made longer goes on from there.
             _saving.save(self)
-            yield self._end_row(final=True)
-        elif every is None or self.stopped:
-            if self.since_row:
-                yield self._end_row()
+            yield self._end_row(saved=False)
 
     def _take(self, batch: Batch) -> None:
-        """Take one step: all moves of the objective on a batch."""
         if self.small is None:
-            parts = batch if isinstance(batch, tuple) else tuple(batch.values())
+            parts = tuple(batch.values()) if isinstance(batch, dict) else batch
             modules = [player.module for player in self.players.values()]
             self.small = self.device.type == "cpu" and all(is_small(m, parts) for m in modules)
             torch.set_num_threads(1 if self.small else torch.get_num_threads())
@@ -217,11 +219,12 @@ class Run:
         for player in self.players.values():
             if player.schedule is not None:
                 player.schedule.before_step(self.step)
-        if self.device.type != "cpu":
-            batch = map_batch(lambda part: part.to(self.device, non_blocking=True), batch)
         seed = mix(self.seed, self.step, self.processes.rank)
         with seeded(seed, self.device) if self._draws_globally else nullcontext():
-            self._make_moves(batch)
+            try:
+                self._stepper.take(batch, self.step, self.epoch, self.ledger)
+            except NonFiniteLossError as error:
+                self._diverged(error.loss, batch)
         for player in self.players.values():
             if player.schedule is not None:
                 player.schedule.after_step()
@@ -234,133 +237,22 @@ class Run:
             if hook.on_step(self):
                 self.stopped = "hook"
 
-    def _make_moves(self, batch: Batch) -> None:
-        walks = self._walks(batch)
-        moved = False
-        while True:
-            for player in self.players.values():
-                player.optimizer.zero_grad(set_to_none=True)
-            try:
-                found = self._gradient(walks, batch)
-            except WholeBatchError:
-                if moved:
-                    raise ValueError(
-                        "an objective that gathers must do so before its first move, or "
-                        "accumulate must be 1"
-                    ) from None
-                self._n_pieces, walks = 1, self._walks(batch)
-                continue
-            if found is None:
-                return
-            player, total, weight = found
-            evaluations = iter([total / weight])  # the gradient of the first one is there
-
-            def closure(
-                evaluations: Iterator[float] = evaluations, player: Player = player
-            ) -> float:
-                for loss in evaluations:
-                    return loss
-                if self._moves.is_game:
-                    raise ValueError("an optimiser that evaluates several times cannot play a game")
-                player.optimizer.zero_grad(set_to_none=True)
-                again = self._gradient(self._walks(batch), batch)
-                assert again is not None
-                return again[1] / again[2]
-
-            player.update(closure)  # a closure that raises leaves weights and memory untouched
-            moved = True
-            sums = self.sums.setdefault(player.name, [0.0, 0.0])
-            sums[0] += total
-            sums[1] += weight
-
-    def _walks(self, batch: Batch) -> list[tuple[Step, Iterator[Move]]]:
-        """The moves of each piece of a batch."""
-        counts = self.processes.counts(n_rows(batch))
-        low, whole = sum(counts[: self.processes.rank]), sum(counts)
-        if not n_rows(batch):
-            batch = map_batch(lambda part: part.new_zeros(1, *part.shape[1:]), batch)
-            step = self._step(Share(low, 0, whole), 1)
-            return [(step, self._moves(batch, step))]
-        found = []
-        pieces = pieces_of(batch, self._n_pieces)
-        for piece in pieces:
-            step = self._step(Share(low, n_rows(piece), whole), len(pieces))
-            found.append((step, self._moves(piece, step)))
-            low += n_rows(piece)
-        return found
-
-    def _step(self, share: Share, n_pieces: int, training: bool = True) -> Step:
-        number = self.step if training else _VALIDATION
-        return Step(
-            number=number,
-            epoch=self.epoch,
-            share=share,
-            seed=self.seed,
-            device=self.device,
-            processes=self.processes,
-            n_pieces=n_pieces,
-            training=training,
-            notes=self.notes if training else {},
-        )
-
-    def _gradient(
-        self, walks: list[tuple[Step, Iterator[Move]]], batch: Batch
-    ) -> tuple[Player, float, float] | None:
-        r"""Set the gradient of :math:`\sum_i w_i \ell_i / \sum_i w_i` of the next move."""
-        mixed = self.settings.precision == "bfloat16"
-        sums, movers = [0.0, 0.0], []
-        alone = len(walks) == 1 and self.processes.world == 1
-        for step, walk in walks:
-            with step.current():
-                with torch.autocast(self.device.type, torch.bfloat16) if mixed else nullcontext():
-                    move = next(walk, None)
-                if move is None:
-                    continue
-                player, total, weight = move
-                movers.append(player)
-                sums = [sums[0] + total.item(), sums[1] + weight]
-                if alone:
-                    self._demand_finite(sums[0], batch)
-                    total.backward(total.new_tensor(1 / (weight or 1.0)))  # spares a division
-                else:
-                    total.backward()
-        if not movers:
-            return None
-        if len(movers) < len(walks) or any(player is not movers[0] for player in movers):
-            raise ValueError("the pieces of a batch make different moves")
-        player = movers[0]
-        if not alone:
-            sums = self.processes.add(*sums)
-            self._demand_finite(sums[0], batch)
-        player_divisor = 1.0 if alone else sums[1] or 1.0
-        self.processes.sum_gradients(player.parameters, player_divisor)
-        player.clip()
-        return player, sums[0], sums[1] or 1.0
-
-    def _demand_finite(self, loss: float, batch: Batch) -> None:
-        if math.isfinite(loss):
-            return
+    def _diverged(self, loss: float, batch: Batch) -> NoReturn:
         learning = [p for player in self.players.values() for p in player.parameters]
         if self._kept is not None and not all(p.isfinite().all() for p in learning):
             for player, state in zip(self.players.values(), self._kept[1], strict=True):
                 player.module.load_state_dict(state)
-        self.release()
         raise DivergenceError(
             f"the loss is {loss} at step {self.step} (epoch {self.epoch}, batch {self.position}); "
             "the module keeps the last finite weights and the error has the batch. Lower "
             "learning_rate, set clip_norm, or look for extreme values in the data",
             self.step,
             batch,
-        )
+        ) from None
 
-    def _end_row(self, final: bool = False) -> dict[str, float]:
+    def _end_row(self, saved: bool = True) -> dict[str, float]:
         """Close a row of the history: means since the last one, validation, what follows."""
-        row: dict[str, float] = {"loss": 0.0}
-        for name, (total, weight) in self.sums.items():  # alike on all processes
-            row["loss"] += total / weight
-            if name:
-                row[f"{name}_loss"] = total / weight
-        row |= self._noted(self.notes)
+        row = self.ledger.means(self.processes)
         if self._validation is not None:
             row |= {f"validation_{k}": v for k, v in self._measure(self._validation).items()}
         row["learning_rate"] = self.learning_rate
@@ -368,8 +260,7 @@ class Run:
             row["step"] = float(self.step)
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
-        self.sums, self.since_row = {}, 0
-        self.notes = {}
+        self.ledger, self.since_row = Ledger(), 0
         watched = row.get("validation_loss", row["loss"])
         for player in self.players.values():
             if player.schedule is not None:
@@ -379,16 +270,9 @@ class Run:
         for hook in self.hooks:
             if hook.on_epoch(self):
                 self.stopped = "hook"
-        if not final and (self.settings.checkpoint_every is None or self.stopped):
+        if saved and (self.settings.checkpoint_every is None or self.stopped):
             _saving.save(self)
         return row
-
-    def _noted(self, notes: dict[str, list[float]]) -> dict[str, float]:
-        found = {}
-        for name in notes:
-            total, count = self.processes.add(*notes[name])
-            found[name] = total / count if count else math.nan
-        return found
 
     def _watch(self, loss: float) -> None:
         """Keep the weights of the lowest validation loss; stop when it has not fallen for long."""
@@ -405,11 +289,8 @@ class Run:
         return self._measure(as_batcher(data, self.settings.batch_size, "given"))["loss"]
 
     def _measure(self, data: Any) -> dict[str, float]:
-        processes = self.processes
-        sums: dict[str, list[float]] = {}
-        notes: dict[str, list[float]] = {}
+        ledger, processes = Ledger(), self.processes
         rng = np.random.default_rng((self.seed, 0))
-        mixed = self.settings.precision == "bfloat16"
         self._set_training(False)
         with ExitStack() as stack:
             for player in self.players.values():
@@ -417,31 +298,10 @@ class Run:
             stack.enter_context(one_thread(self.small is True))
             if self._draws_globally:
                 stack.enter_context(seeded(mix(self.seed, _VALIDATION), self.device))
-            if not self._moves.is_game:
-                stack.enter_context(torch.no_grad())
-            if mixed:
-                stack.enter_context(torch.autocast(self.device.type, torch.bfloat16))
             for batch in data.epoch(0, rng, processes.rank, processes.world):
-                batch = map_batch(lambda part: part.to(self.device), batch)
-                counts = processes.counts(n_rows(batch))
-                if not n_rows(batch):
-                    batch = map_batch(lambda part: part.new_zeros(1, *part.shape[1:]), batch)
-                share = Share(sum(counts[: processes.rank]), counts[processes.rank], sum(counts))
-                step = self._step(share, 1, training=False)
-                step.notes = notes
-                with step.current():
-                    for player, total, weight in self._moves(batch, step):
-                        of = sums.setdefault(player.name, [0.0, 0.0])
-                        of[0] += total.item()
-                        of[1] += weight
+                self._stepper.measure(batch, self.epoch, ledger)
         self._set_training(True)
-        row: dict[str, float] = {"loss": 0.0}
-        for name, pair in sums.items():
-            total, weight = processes.add(*pair)
-            row["loss"] += total / (weight or 1.0)
-            if name:
-                row[f"{name}_loss"] = total / (weight or 1.0)
-        return row | self._noted(notes)
+        return ledger.means(processes)
 
     def _set_training(self, training: bool) -> None:
         for player in self.players.values():

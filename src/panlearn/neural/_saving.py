@@ -8,11 +8,12 @@ from typing import Any
 
 from panlearn.neural import _checkpoint
 from panlearn.neural._checkpoint import CheckpointError
+from panlearn.neural._ledger import Ledger
 from panlearn.neural.settings import DECISIVE
 
 # The position of a run, beside what its players know.
 _POSITION = (
-    *("seed", "epoch", "step", "position", "sums", "notes", "history", "stopped"),
+    *("seed", "epoch", "step", "position", "history", "stopped"),
     *("best", "best_loss", "stale", "small", "since_row"),
 )
 
@@ -25,7 +26,7 @@ def save(run: Any) -> None:
     players = {name: player.state() for name, player in run.players.items()}  # all processes
     if run.processes.rank == 0:
         position = {name: getattr(run, name) for name in _POSITION}
-        state = {**position, "players": players, "of": identity(run)}
+        state = {**position, "ledger": vars(run.ledger), "players": players, "of": identity(run)}
         _checkpoint.write(Path(folder), state, keep=run.settings.keep, step=run.step)
 
 
@@ -46,6 +47,7 @@ def take_up(run: Any) -> None:
             player.load(state["players"][name])
         for name in _POSITION:
             setattr(run, name, state[name])
+        run.ledger = Ledger(**state["ledger"])
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, CheckpointError):
             raise

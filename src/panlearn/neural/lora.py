@@ -83,6 +83,7 @@ class LoRA(Value):
             owner, attribute = _owner(module, name)
             weight = getattr(owner, attribute)
             addition = _Addition(weight, self.rank, self.alpha / self.rank)
+            addition.order = list(owner._parameters)
             parametrize.register_parametrization(owner, attribute, addition)
         return names
 
@@ -106,11 +107,16 @@ def merge(module: nn.Module) -> dict[str, torch.Tensor]:
                 found[f"{name}.A"] = additions[0].down.detach()
                 found[f"{name}.B"] = additions[0].up.detach()
                 parametrize.remove_parametrizations(owner, attribute, leave_parametrized=True)
+                for known in additions[0].order:  # PyTorch puts the weight behind the others
+                    if known in owner._parameters:
+                        owner._parameters[known] = owner._parameters.pop(known)
     return found
 
 
 class _Addition(nn.Module):
     """W + s B A."""
+
+    order: list[str]
 
     def __init__(self, weight: torch.Tensor, rank: int, scale: float) -> None:
         super().__init__()
