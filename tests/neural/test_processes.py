@@ -120,6 +120,8 @@ found = {}
 for name, cls in panlearn.all_estimators():
     if issubclass(cls, DeepEstimator):
         options = {"dropout": 0.3} if name.startswith("MLP") else {}
+        # Adam divides by gradients, and so magnifies rounding where they are near zero
+        options |= {"optimizer": "sgd", "learning_rate": 0.05, "schedule": "linear"}
         model = cls(batch_size=7, max_epochs=2, random_state=0, strategy=sys.argv[2], **options)
         model.fit(*example(cls))
         found[name] = {k: torch.tensor(v) for k, v in model.weights_.items()}
@@ -140,7 +142,6 @@ def test_every_deep_estimator_learns_the_same_on_two_processes(tmp_path, strateg
         other = results(tmp_path / f"both{rank}")
         for name, weights in one.items():
             for key, value in weights.items():
-                # float32 sums in another order, through Adam, which divides by small gradients
-                torch.testing.assert_close(
-                    other[name][key], value, rtol=0, atol=1e-5, msg=f"{name} {key}"
+                torch.testing.assert_close(  # float32 sums in another order
+                    other[name][key], value, rtol=0, atol=1e-6, msg=f"{name} {key}"
                 )

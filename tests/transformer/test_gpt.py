@@ -182,3 +182,34 @@ def test_what_cannot_be_done_is_said(model, call, says):
     with pytest.raises(ValueError, match=says):
         call(model)
     assert model.generate("the ", max_tokens=2)
+
+
+def test_a_model_that_was_read_is_tuned_and_keeps_its_tokenizer(tmp_path):
+    tokenizer = BPETokenizer(270).set_params(special_tokens=("<|end|>",)).fit(TEXTS)
+    model = GPT(GPTConfig(1, 16, 2, 8), tokenizer, max_epochs=3, random_state=0).fit(TEXTS)
+    model.save_pretrained(tmp_path)
+    read = GPT.from_pretrained(tmp_path)
+    read.set_params(learning_rate=1e-12, max_epochs=1, random_state=1).fit(TEXTS[:1])
+    assert read.tokenizer_.n_tokens == tokenizer.n_tokens
+    assert read.end_token_ == model.end_token_
+    for name, value in model.weights_.items():
+        np.testing.assert_allclose(read.weights_[name], value, rtol=0, atol=1e-8)
+    before = read.perplexity(["xyzzy"] * 3)
+    read.set_params(learning_rate=0.01, max_epochs=20).fit(["xyzzy"] * 20)
+    assert read.perplexity(["xyzzy"] * 3) < before
+
+
+def test_a_stream_of_tokens_on_disk_is_learned_from(tmp_path):
+    path = tmp_path / "tokens.bin"
+    np.tile(np.arange(5, dtype=np.uint16), 60).tofile(path)
+    tokens = np.memmap(path, dtype=np.uint16, mode="r")
+    settings = dict(learning_rate=1e-2, max_epochs=20, random_state=0)
+    model = GPT(GPTConfig(1, 16, 2, 8), **settings).fit(tokens)
+    assert model.n_tokens_ == 5
+    assert model.generate([0, 1], max_tokens=6) == [2, 3, 4, 0, 1, 2]
+    with pytest.raises(ValueError, match="holds the token 9; allowed are 0 to 4"):
+        model.set_params(warm_start=True).fit(np.array([1, 9, 2]))
+    with pytest.raises(ValueError, match="has 1 tokens"):
+        GPT().fit(np.array([3]))
+    with pytest.raises(ValueError, match="no tokenizer"):
+        model.fit(["a text"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,6 +16,17 @@ def next_token_losses(module: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
     """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector."""
     (ids,) = batch
     return module(ids[:, :-1], ids[:, 1:]).flatten()
+
+
+def check_tokens(tokens: np.ndarray, n_tokens: int | None) -> np.ndarray:
+    """Refuse a stream that is too short, or holds a token that the vocabulary has not."""
+    if len(tokens) < 2:
+        raise ValueError(f"the stream has {len(tokens)} tokens; two are needed to learn from")
+    if tokens.min() < 0 or (n_tokens is not None and tokens.max() >= n_tokens):
+        allowed = "zero or more" if n_tokens is None else f"0 to {n_tokens - 1}"
+        wrong = tokens.min() if tokens.min() < 0 else tokens.max()
+        raise ValueError(f"the stream holds the token {wrong}; allowed are {allowed}")
+    return tokens
 
 
 class Windows:
@@ -31,6 +43,12 @@ class Windows:
 
     def __len__(self) -> int:
         return -(-self.n_windows // self.batch_size)
+
+    def identity(self) -> str:
+        """Tell this stream from others, by its length and a sample of it."""
+        sample = self.tokens[np.linspace(0, len(self.tokens) - 1, 4096).astype(int)]
+        digest = hashlib.sha256(np.asarray(sample, dtype=np.int64).tobytes()).hexdigest()
+        return f"{len(self.tokens)} {self.context} {digest}"
 
     def epoch(
         self, epoch: int, rng: np.random.Generator, rank: int = 0, world: int = 1, start: int = 0

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from panlearn.core.estimator import fitting
@@ -16,7 +17,7 @@ from panlearn.core.random import generator
 from panlearn.text import BPETokenizer
 from panlearn.transformer import _checkpoint
 from panlearn.transformer._decoder import Decoder, GPTConfig
-from panlearn.transformer._language import Windows, held_out, next_token_losses
+from panlearn.transformer._language import Windows, check_tokens, held_out, next_token_losses
 from panlearn.transformer._language_model import LanguageModel
 from panlearn.transformer._texts import END, encode_corpus
 
@@ -101,8 +102,10 @@ class GPT(LanguageModel):
 
         Parameters
         ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            Documents, which are strung together in their order. Tokens are kept in memory.
+        X : iterable of str or of list of str, Batches, Dask bag, or array of token ids
+            Documents, which are strung together in their order; or one stream of tokens that is
+            ready, such as ``np.memmap("tokens.bin", dtype=np.uint16, mode="r")``, which stays on
+            disk.
         y : object, default=None
             Ignored.
 
@@ -111,9 +114,7 @@ class GPT(LanguageModel):
         GPT
             The model itself.
         """
-        self.tokenizer_, tokens = encode_corpus(self, X, self._fit_tokenizer)
-        self.n_tokens_, self.config_ = self.tokenizer_.n_tokens, self.config or GPTConfig()
-        self.start_token_ = self.end_token_ = next(iter(self.tokenizer_.special_tokens_.values()))
+        tokens = self._tokens(X)
         held = self._held_fraction
         cut = len(tokens) - int(held * len(tokens))
         context, validation = self.config_.context, None
@@ -129,6 +130,34 @@ class GPT(LanguageModel):
         module = self._initial(rng)
         self._learn(module, next_token_losses, windows, rng, validation=validation)
         return self
+
+    def _tokens(self, X: Any) -> np.ndarray:
+        """Read the documents as one stream; learn how, unless that is known from before."""
+        known = self.warm_start and "weights_" in vars(self)
+        ready = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "iu"
+        if not known:
+            self.config_ = self.config or GPTConfig()
+        if ready:
+            tokens = check_tokens(X, self.n_tokens_ if known else None)
+            if not known:
+                self.tokenizer_ = self.tokenizer
+                self.n_tokens_ = int(tokens.max()) + 1
+        elif known and self.tokenizer_ is None:
+            raise ValueError("this model has no tokenizer; give an array of token ids")
+        else:
+            fit = self._known_tokenizer if known else self._fit_tokenizer
+            self.tokenizer_, tokens = encode_corpus(self, X, fit)
+        if not known:
+            special = {}
+            if self.tokenizer_ is not None:
+                self.n_tokens_ = max(self.tokenizer_.n_tokens, self.n_tokens_ if ready else 0)
+                special = self.tokenizer_.special_tokens_
+            self.start_token_ = self.end_token_ = next(iter(special.values()), None)
+        return tokens
+
+    def _known_tokenizer(self, X: Any) -> BPETokenizer:
+        assert self.tokenizer_ is not None
+        return self.tokenizer_
 
     def _fit_tokenizer(self, X: Any) -> BPETokenizer:
         if self.tokenizer is None:
@@ -151,6 +180,8 @@ class GPT(LanguageModel):
     def from_pretrained(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> Self:
         """Read a GPT-2 or Llama from a folder of Hugging Face: safetensors, never pickle.
 
+        The model has ``warm_start=True``: `fit` goes on from the weights and keeps the tokenizer.
+
         Parameters
         ----------
         folder : path
@@ -165,11 +196,11 @@ class GPT(LanguageModel):
             As if it were fitted.
         """
         config, weights, facts = _checkpoint.read(folder)
-        model = cls(config, device=device)
-        model.config_, model.weights_ = config, weights
-        model.n_tokens_ = len(weights["tokens.weight"])
         file = Path(folder) / "tokenizer.json"
-        model.tokenizer_ = BPETokenizer.from_huggingface(file) if file.is_file() else None
+        tokenizer = BPETokenizer.from_huggingface(file) if file.is_file() else None
+        model = cls(config, tokenizer, device=device, warm_start=True)
+        model.config_, model.weights_, model.tokenizer_ = config, weights, tokenizer
+        model.n_tokens_ = len(weights["tokens.weight"])
         model.start_token_, model.end_token_ = (
             token if isinstance(token, int) and 0 <= token < model.n_tokens_ else None
             for token in (_first(facts.get(name)) for name in ("bos_token_id", "eos_token_id"))
