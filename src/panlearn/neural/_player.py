@@ -13,7 +13,7 @@ from torch import nn
 
 from panlearn.neural._average import Follower
 from panlearn.neural._optimizers import make_optimizer, make_schedule
-from panlearn.neural._processes import Processes
+from panlearn.neural._processes import Processes, blocks
 from panlearn.neural.lora import merge
 from panlearn.neural.settings import Settings
 
@@ -161,15 +161,19 @@ class Player:
 
     @contextmanager
     def compiled(self, wanted: bool) -> Iterator[None]:
-        """Inside the block calls of the module are compiled."""
-        if not wanted:
-            yield
-            return
-        self.module.compile()
+        """Inside the block calls of the module are compiled, and of its blocks by themselves.
+
+        An objective may call what is not ``forward``, and blocks are where the time goes.
+        """
+        own = [m for m in blocks(self.module) if not type(m).__module__.startswith("torch.")]
+        parts = [self.module, *own] if wanted else []
+        for part in parts:
+            part.compile()
         try:
             yield
         finally:
-            self.module._compiled_call_impl = None
+            for part in parts:
+                part._compiled_call_impl = None
 
     def state(self) -> dict[str, Any]:
         """All that a checkpoint needs, on every process."""

@@ -206,15 +206,31 @@ class Decoder(nn.Module):
             for last in (block.attention.output, block.feed_forward.down):
                 last.weight.data.div_(math.sqrt(2 * config.n_layers))
 
-    def forward(self, ids: Tensor, targets: Tensor | None = None) -> Tensor:
-        """Score every next token, shape (batch, n, n_tokens); with targets, -log p of those."""
+    def forward(self, ids: Tensor) -> Tensor:
+        """Score every next token, shape (batch, n, n_tokens)."""
+        return F.linear(self.states(ids), self.projection)
+
+    def losses(self, ids: Tensor, targets: Tensor, emphasis: Tensor | None = None) -> Tensor:
+        """Give -log p of the token that follows each, shape (batch, n), without the scores of all.
+
+        `emphasis` tells what the losses will be multiplied by, of the same shape.
+        """
+        states = self.states(ids).flatten(0, 1)
+        hint = None if emphasis is None else emphasis.flatten()
+        found = linear_cross_entropy(states, self.projection, targets.flatten(), hint)
+        return found.view(targets.shape)
+
+    def states(self, ids: Tensor) -> Tensor:
+        """What the head sees of each token, shape (batch, n, width)."""
         x, rotation = self.embed(ids, torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x, rotation=rotation)
-        x, head = self.norm(x), self.tokens.weight if self.head is None else self.head.weight
-        if targets is None:
-            return F.linear(x, head)
-        return linear_cross_entropy(x.flatten(0, 1), head, targets.flatten()).view(targets.shape)
+        return self.norm(x)
+
+    @property
+    def projection(self) -> Tensor:
+        """The vectors that tokens are scored by, shape (n_tokens, width)."""
+        return self.tokens.weight if self.head is None else self.head.weight
 
     def last(self, ids: Tensor, cache: Cache) -> Tensor:
         """Go on from what a cache holds: the last token as the head sees it, (batch, width)."""

@@ -147,7 +147,7 @@ class Generation:
         generators: Sequence[np.random.Generator],
     ) -> None:
         self._decoder, self._choice, self._generators = decoder, choice, generators
-        self._head = decoder.head.weight if decoder.head else decoder.tokens.weight.detach()
+        self._head = decoder.projection.detach()
         self._plain = PlainDecoder(decoder) if PlainDecoder.suits(decoder, len(prompts)) else None
         longest = max(map(len, prompts))
         # a row needs as many columns as the context; twice that, and rows seldom have to move

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
 
 
-def next_token_losses(module: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
-    """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector."""
-    (ids,) = batch
-    return module(ids[:, :-1], ids[:, 1:]).flatten()
+def next_token_losses(module: Any, batch: tuple[Tensor, ...]) -> Any:
+    """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector.
+
+    A batch is (ids,) or (ids, weights); the weights are those of the tokens that are predicted.
+    """
+    ids, *weights = batch
+    if not weights:
+        return module.losses(ids[:, :-1], ids[:, 1:]).flatten()
+    (weight,) = weights
+    return module.losses(ids[:, :-1], ids[:, 1:], weight).flatten(), weight.flatten()
 
 
 def check_tokens(tokens: np.ndarray, n_tokens: int | None) -> np.ndarray:
