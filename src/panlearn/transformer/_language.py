@@ -110,3 +110,44 @@ def log_probabilities(
             n = len(ids) - 1
             found[number][first : first + counted] = -losses[row, n - counted : n]
     return found
+
+
+def completion_log_probabilities(
+    decoder: Any, prompts: Sequence[np.ndarray], completions: Sequence[np.ndarray]
+) -> tuple[Tensor, Tensor]:
+    """Log p of the tokens of completions given prompts, with gradient.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    prompts, completions : sequence of ndarray
+        Token ids, of prompts one at least.
+
+    Returns
+    -------
+    tuple of tensor of shape (n, m)
+        The logarithms, zero where a completion is shorter than the longest, and where it is not.
+    """
+    context = decoder.config.context
+    for i, (before, after) in enumerate(zip(prompts, completions, strict=True)):
+        if len(before) + len(after) > context + 1:
+            raise ValueError(
+                f"prompt and completion {i} have {len(before) + len(after)} tokens; the context "
+                f"has room for {context} and predicts one more"
+            )
+    device = decoder.tokens.weight.device
+    lengths = [len(after) for after in completions]
+    longest = max(len(b) + n for b, n in zip(prompts, lengths, strict=True))
+    ids = np.zeros((len(prompts), max(longest, 2)), dtype=np.int64)
+    places = np.zeros((len(prompts), max(lengths, default=0)), dtype=np.int64)
+    for row, (before, after) in enumerate(zip(prompts, completions, strict=True)):
+        ids[row, : len(before) + len(after)] = np.concatenate([before, after])
+        places[row] = len(before) - 1 + np.arange(places.shape[1])
+    rows = torch.from_numpy(ids).to(device)
+    there = torch.arange(places.shape[1]) < torch.tensor(lengths)[:, None]
+    there = there.to(device)
+    at = torch.from_numpy(places).clamp(max=rows.shape[1] - 2).to(device)
+    emphasis = torch.zeros(len(rows), rows.shape[1] - 1, device=device)
+    emphasis.scatter_add_(1, at, there.to(emphasis.dtype))  # padding counts for nothing
+    losses = decoder.losses(rows[:, :-1], rows[:, 1:], emphasis)
+    return -losses.gather(1, at) * there, there

@@ -51,6 +51,8 @@ class GPT(LanguageModel):
         Size of the vocabulary.
     start_token_, end_token_ : int or None
         Stand before and after a document.
+    end_tokens_ : tuple of int
+        All tokens that end a text; some models have several.
     n_iter_ : int
         Epochs.
     converged_ : bool
@@ -153,6 +155,7 @@ class GPT(LanguageModel):
                 self.n_tokens_ = max(self.tokenizer_.n_tokens, self.n_tokens_ if ready else 0)
                 special = self.tokenizer_.special_tokens_
             self.start_token_ = self.end_token_ = next(iter(special.values()), None)
+            self.end_tokens_ = () if self.end_token_ is None else (self.end_token_,)
         return tokens
 
     def _known_tokenizer(self, X: Any) -> BPETokenizer:
@@ -201,10 +204,12 @@ class GPT(LanguageModel):
         model = cls(config, tokenizer, device=device, warm_start=True)
         model.config_, model.weights_, model.tokenizer_ = config, weights, tokenizer
         model.n_tokens_ = len(weights["tokens.weight"])
-        model.start_token_, model.end_token_ = (
-            token if isinstance(token, int) and 0 <= token < model.n_tokens_ else None
-            for token in (_first(facts.get(name)) for name in ("bos_token_id", "eos_token_id"))
+        starts, ends = (
+            _tokens_of(facts.get(name), model.n_tokens_)
+            for name in ("bos_token_id", "eos_token_id")
         )
+        model.start_token_, model.end_token_ = next(iter(starts), None), next(iter(ends), None)
+        model.end_tokens_ = ends
         return model
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
@@ -216,12 +221,14 @@ class GPT(LanguageModel):
             Is made if need be.
         """
         self._require_fitted()
-        ends = {"bos_token_id": self.start_token_, "eos_token_id": self.end_token_}
-        _checkpoint.write(folder, self.config_, self.weights_, **ends)
+        ends: Any = list(self.end_tokens_) if len(self.end_tokens_) > 1 else self.end_token_
+        marks = {"bos_token_id": self.start_token_, "eos_token_id": ends}
+        _checkpoint.write(folder, self.config_, self.weights_, **marks)
         if self.tokenizer_ is not None:
             self.tokenizer_.to_huggingface(Path(folder) / "tokenizer.json")
 
 
-def _first(token: Any) -> Any:
-    """Some files list several tokens that end a text."""
-    return token[0] if isinstance(token, list) and token else token
+def _tokens_of(given: Any, n_tokens: int) -> tuple[int, ...]:
+    """The tokens that a configuration names, one or several, as far as the vocabulary has them."""
+    named = given if isinstance(given, list) else [given]
+    return tuple(t for t in named if isinstance(t, int) and 0 <= t < n_tokens)
