@@ -10,7 +10,6 @@ from torch import nn
 from panlearn.neural import Hook, batches, train
 from panlearn.neural._random import seeded
 from panlearn.neural._run import DivergenceError
-from panlearn.neural._step import Dropout
 from panlearn.optimize import rules, schedules
 
 
@@ -344,71 +343,3 @@ def test_nothing_to_train_is_an_error(data):
         trained(data, module)
     with pytest.raises(ValueError, match="no batch"):
         trained(batches.Stream(lambda: iter([]), length=3))
-
-
-def test_validation_and_early_stopping_see_the_network_without_dropout(data):
-    module, seen = network(dropout=0.5), []
-
-    class Watch(Hook):
-        def on_epoch(self, run):
-            fresh = network()
-            fresh.load_state_dict(run.module.state_dict())
-            with torch.no_grad():
-                loss = squares(fresh.eval(), tuple(map(torch.from_numpy, data))).mean()
-            seen.append(loss.item())
-
-    run = trained(data, module, validation=data, patience=3, max_epochs=6, hooks=[Watch()])
-    np.testing.assert_allclose(run.history["validation_loss"], seen, rtol=1e-12)
-    final = squares(module, tuple(map(torch.from_numpy, data))).mean().item()
-    assert final == pytest.approx(min(seen), rel=1e-12)
-
-
-@pytest.mark.parametrize("layer", [nn.Dropout(0.5), Dropout(0.5)], ids=["torch", "ours"])
-def test_every_step_leaves_out_other_entries(layer):
-    masks = []
-
-    class Masked(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = nn.Parameter(torch.ones(()))
-            self.layer = layer
-
-        def forward(self, x):
-            masks.append(self.layer(torch.ones(8, 8)) > 0)
-            return self.scale * x
-
-    train(Masked(), lambda m, b: m(b[0]), (torch.ones(8, 1),), max_epochs=6, random_state=0)
-    assert len({mask.numpy().tobytes() for mask in masks}) == 6
-    again, masks = masks, []
-    train(Masked(), lambda m, b: m(b[0]), (torch.ones(8, 1),), max_epochs=6, random_state=0)
-    assert all(torch.equal(a, b) for a, b in zip(again, masks, strict=True))
-
-
-def test_the_average_leaves_no_trace_in_what_learns(data):
-    class Path(Hook):
-        def __init__(self):
-            self.weights = []
-
-        def on_step(self, run):
-            self.weights.append(weights(run.module))
-
-    plain, averaged = Path(), Path()
-    trained(data, hooks=[plain])
-    trained(data, hooks=[averaged], ema_decay=0.9, validation=data, patience=99)
-    np.testing.assert_array_equal(averaged.weights, plain.weights)
-
-
-def test_patience_is_remembered_by_a_run_that_is_resumed(data, tmp_path):
-    X, y = data
-    shifted = (X[:20], y[:20] + 5)  # learning the first makes the second worse, sooner or later
-    settings = dict(validation=shifted, patience=4, learning_rate=0.05, max_epochs=500)
-    whole = trained(data, **settings)
-    best = int(np.argmin(whole.history["validation_loss"]))
-    module = network()
-    for epochs in range(best + 1, whole.epoch + 1):  # a stop after each epoch that is no better
-        module = network()
-        run = trained(data, module, checkpoint=tmp_path, resume=True,
-                      **{**settings, "max_epochs": epochs})  # fmt: skip
-    assert run.epoch == whole.epoch
-    assert run.stopped == "patience"
-    np.testing.assert_array_equal(weights(module), weights(whole.module))

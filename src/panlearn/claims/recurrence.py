@@ -24,7 +24,7 @@ def gradients_of_a_recurrent_network() -> Iterator[Evidence]:
     T, d = 4, 3
     rng = np.random.default_rng(104)
     x, pull = rng.normal(size=(T, d)), rng.normal(size=(T, d))
-    module = Recurrent("elman", d, d, 1, 1).double()
+    module: Any = Recurrent("elman", d, d, 1, 1).double()
     weight = module.layers[0].weight_hh_l0
     W, U = (p.detach().numpy() for p in (module.layers[0].weight_ih_l0, weight))
 

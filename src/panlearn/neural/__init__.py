@@ -14,7 +14,6 @@ require("torch")
 from panlearn.neural import batches, layers  # noqa: E402
 from panlearn.neural._hooks import CSVWriter, Hook, TensorBoardWriter  # noqa: E402
 from panlearn.neural._player import Player  # noqa: E402
-from panlearn.neural._step import Step  # noqa: E402
 from panlearn.neural.augmentation import Augmentation  # noqa: E402
 from panlearn.neural.convnet import ConvNetClassifier  # noqa: E402
 from panlearn.neural.lora import LoRA  # noqa: E402
@@ -40,7 +39,6 @@ __all__ = [
     "RecurrentForecaster",
     "RecurrentSeq2Seq",
     "RecurrentTagger",
-    "Step",
     "TensorBoardWriter",
     "WindowLanguageModel",
     "batches",

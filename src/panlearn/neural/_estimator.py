@@ -18,7 +18,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,8 +40,14 @@ from panlearn.neural.settings import Settings
 _MODULES: WeakKeyDictionary[DeepEstimator, tuple[dict, nn.Module]] = WeakKeyDictionary()
 
 
+class _Learned:
+    """What `fit` sets; here, and not among the fields."""
+
+    weights_: dict[str, np.ndarray]
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class DeepEstimator(Settings, Iterative, Estimator):
+class DeepEstimator(Settings, _Learned, Iterative, Estimator):
     """An estimator whose knowledge is the weights of a `torch.nn.Module`; abstract.
 
     Parameters
@@ -58,9 +64,6 @@ class DeepEstimator(Settings, Iterative, Estimator):
     validation_fraction: BelowOne = 0.0
     warm_start: bool = False
     device: str = "cpu"
-
-    if TYPE_CHECKING:  # learned, and no field
-        weights_: dict[str, np.ndarray]
 
     @abstractmethod
     def _build(self) -> nn.Module:
@@ -136,7 +139,7 @@ class DeepEstimator(Settings, Iterative, Estimator):
         """
         if whole:
             changes["patience"] = None
-        settings = self.training(random_state=rng, **changes)
+        settings = self._training(random_state=rng, **changes)
         if not whole and validation is None and self._held_fraction and isinstance(data, tuple):
             data, validation = hold_out(data, self._held_fraction, strata, rng)
         run = Run(module, objective, data, settings, validation=validation, draws_globally=False)

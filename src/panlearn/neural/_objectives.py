@@ -14,8 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from panlearn.neural.batches import Batch
-
+Batch = tuple[torch.Tensor, ...]
 Losses = Any
 
 

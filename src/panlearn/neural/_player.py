@@ -99,7 +99,7 @@ class Player:
     def begin(self, name: str, settings: Settings, processes: Processes, total: int | None) -> None:
         """Make ready for a run."""
         self.name, self.moves, self._processes = name, 0, processes
-        self.settings = settings.training(**self.own)
+        self.settings = settings._training(**self.own)
         self._frozen = {n: p.requires_grad for n, p in self._given.named_parameters()}
         freeze(self._given, settings.freeze)
         if settings.lora is not None:

@@ -213,7 +213,7 @@ class _Gather(torch.autograd.Function):
         return torch.cat([part[:n] for part, n in zip(parts, counts, strict=True)])
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         total = gradient.contiguous()
         distributed.all_reduce(total)
         return total[ctx.low : ctx.low + ctx.rows], None

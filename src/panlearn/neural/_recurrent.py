@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -22,8 +22,19 @@ from panlearn.neural._scaling import moments
 _ROWS = 256  # sequences of a batch when nothing is learned
 
 
+class _Learned:
+    """What `fit` sets; here, and not among the fields."""
+
+    kind_: Kind
+    symbols_: np.ndarray
+    mean_: np.ndarray
+    scale_: np.ndarray
+    n_outputs_: int
+    n_features_in_: int
+
+
 @dataclass(eq=False, repr=False)
-class RecurrentEstimator(DeepEstimator):
+class RecurrentEstimator(DeepEstimator, _Learned):
     """A recurrent network over sequences of vectors or of symbols; abstract.
 
     Parameters
@@ -54,14 +65,6 @@ class RecurrentEstimator(DeepEstimator):
     symbols: np.ndarray | None = None
     learning_rate: Positive[float] = 1e-2
     clip_norm: Positive[float] | None = 1.0
-
-    if TYPE_CHECKING:  # learned, and no fields
-        kind_: Kind
-        symbols_: np.ndarray
-        mean_: np.ndarray
-        scale_: np.ndarray
-        n_outputs_: int
-        n_features_in_: int
 
     def _begin(self, X: Any, sample_weight: Any) -> tuple[Sequences, np.ndarray, bool]:
         """Read training sequences and their weights; learn symbols, or how vectors are scaled."""

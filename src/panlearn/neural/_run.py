@@ -63,7 +63,7 @@ class Run:
         order: Any = "shuffle",
         draws_globally: bool = True,
     ) -> None:
-        settings.check()
+        settings._check()
         if settings.patience is not None and validation is None:
             raise ValueError(f"patience={settings.patience} needs validation data to watch")
         self.settings, self._draws_globally = settings, draws_globally

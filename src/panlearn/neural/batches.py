@@ -26,6 +26,7 @@ Examples
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice, pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -287,7 +288,4 @@ def pieces_of(batch: Batch, count: int) -> list[Batch]:
     if count < 2:
         return [batch]
     edges = [i * size // count for i in range(count + 1)]
-    return [
-        map_batch(lambda part, low=low, high=high: part[low:high], batch)
-        for low, high in pairwise(edges)
-    ]
+    return [map_batch(operator.itemgetter(slice(*ends)), batch) for ends in pairwise(edges)]

@@ -122,12 +122,12 @@ class Settings:
         super().__init_subclass__(**rest)
         document(cls)
 
-    def training(self, **changes: Any) -> Settings:
+    def _training(self, **changes: Any) -> Settings:
         """These settings alone, with some of them changed."""
         own = {field.name: getattr(self, field.name) for field in fields(Settings)}
         return Settings(**{**own, **changes})
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Refuse values that no run can have, and those that contradict each other."""
         check_parameters(self)
         if self.resume and self.checkpoint is None:

@@ -33,9 +33,12 @@ def train(
     objective : callable
         ``objective(target, batch)`` or ``objective(target, batch, step)`` returns the loss of each
         example of a batch, of any shape, or a tuple of losses and weights of one shape. The loop
-        takes the mean. It sees the target as it was given; the `Step` has noise, rows of other
-        processes, and a place for metrics. A generator plays a game: it yields ``player, losses``
-        or ``player, losses, weights``, and the loop makes one update of that player for each.
+        takes the mean. It sees the target as it was given. The step has ``normal(*size)``,
+        ``uniform(*size)`` and ``integers(high, *size)``, noise for each row of the batch;
+        ``gather(rows)``, those of all processes with their gradient; ``note(name=values)``, whose
+        means become columns of the history; ``number``, ``epoch`` and ``training``. A generator
+        plays a game: it yields ``player, losses`` or ``player, losses, weights``, and the loop
+        makes one update of that player for each.
     data : tuple or dict of arrays, iterable, callable or Batcher
         Arrays or tensors of one length, which are cut into batches (memory-mapped ones stay on
         disk); an iterable of batches, or a function that returns a fresh one each epoch; or
