@@ -12,7 +12,7 @@ is to say which it is. For that its state has to hold one bit through the noise.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from panlearn.neural import RecurrentNetwork
+from panlearn.neural import RecurrentClassifier, RecurrentForecaster
 
 rng = np.random.default_rng(0)
 
@@ -31,7 +31,7 @@ def switches(n, length):
 X, y, _ = switches(150, 40)
 new, answers, ago = switches(600, 80)
 networks = {
-    cell: RecurrentNetwork(8, cell=cell, max_epochs=4, random_state=0).fit(X, y)
+    cell: RecurrentClassifier(8, cell=cell, max_epochs=4, random_state=0).fit(X, y)
     for cell in ("elman", "gru", "lstm")
 }
 
@@ -54,7 +54,7 @@ left.legend(loc="lower left")
 phase = np.cumsum(0.25 + 0.15 * np.sin(np.arange(1200) / 60))
 series = (np.sin(phase) + 0.05 * rng.normal(size=1200))[:, None]
 pieces = list(series[:1000].reshape(20, 50, 1))
-forecaster = RecurrentNetwork(24, cell="gru", max_epochs=60, random_state=0).fit(pieces)
+forecaster = RecurrentForecaster(24, cell="gru", max_epochs=60, random_state=0).fit(pieces)
 late = series[1000:]
 right.plot(late[1:], "k.", ms=4, label="what came")
 right.plot(forecaster.predict(late)[:-1], label="what was foretold a step before")

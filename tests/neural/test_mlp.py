@@ -179,7 +179,7 @@ def test_early_stopping_holds_rows_out_and_keeps_the_best(rng):
     assert model.n_iter_ == int(np.argmin(losses)) + 1 + 5
     assert model.converged_
     with pytest.raises(ValueError, match="validation_fraction"):
-        MLPClassifier(patience=5, validation_fraction=0.0).fit(X, y)
+        MLPClassifier(patience=5, validation_fraction=0.001).fit(X, y)
 
 
 def test_partial_fit_is_a_plain_loop_of_adamw(rng):

@@ -40,13 +40,13 @@ torch.save({"weights": module.state_dict(), "history": run.history, "steps": run
 """
 
 
-def launch(processes, out, strategy="ddp", lose=0):
+def launch(processes, out, strategy="ddp", lose=0, script=SCRIPT):
     python = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command = [*python, "--nproc_per_node", str(processes)] if processes > 1 else [sys.executable]
-    script = out.parent / "script.py"
-    script.write_text(SCRIPT)
+    path = out.parent / "script.py"
+    path.write_text(script)
     return subprocess.run(
-        [*command, str(script), str(out), strategy, str(lose)],
+        [*command, str(path), str(out), strategy, str(lose)],
         capture_output=True,
         text=True,
         timeout=300,
@@ -89,3 +89,59 @@ def test_shards_train_as_the_whole(tmp_path):
     assert sharded.returncode == 0, sharded.stderr
     for rank in "01":
         same(results(tmp_path / "alone"), results(tmp_path / f"shards{rank}"))
+
+
+# Every deep estimator learns the same on two processes; one that is new must say from what.
+EVERY = """
+import os, sys
+import numpy as np, torch
+import panlearn
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import get_tags
+from panlearn.neural._estimator import DeepEstimator
+
+torch.set_num_threads(1)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(23, 16))  # batches of 7 leave two rows for the last
+words = [rng.choice(list("abc"), size=rng.integers(2, 7)) for _ in range(23)]
+texts = ["".join(word) + " the cat sat on the mat" for word in words]
+
+def example(cls):
+    tags = get_tags(cls()).input_tags
+    if tags.string:
+        return texts, None
+    if tags.two_d_array:
+        return X, (X[:, 0] > 0).astype(int) if is_classifier(cls()) else X[:, 0]
+    if is_classifier(cls()):
+        return words, [word[0] for word in words]
+    return words, [word[::-1] for word in words]
+
+found = {}
+for name, cls in panlearn.all_estimators():
+    if issubclass(cls, DeepEstimator):
+        options = {"dropout": 0.3} if name.startswith("MLP") else {}
+        # Adam divides by gradients, and so magnifies rounding where they are near zero
+        options |= {"optimizer": "sgd", "learning_rate": 0.05, "schedule": "linear"}
+        model = cls(batch_size=7, max_epochs=2, random_state=0, strategy=sys.argv[2], **options)
+        model.fit(*example(cls))
+        found[name] = {k: torch.tensor(v) for k, v in model.weights_.items()}
+torch.save(found, sys.argv[1] + os.environ.get("RANK", ""))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_every_deep_estimator_learns_the_same_on_two_processes(tmp_path, strategy):
+    alone = launch(1, tmp_path / "alone", strategy, script=EVERY)
+    assert alone.returncode == 0, alone.stderr
+    both = launch(2, tmp_path / "both", strategy, script=EVERY)
+    assert both.returncode == 0, both.stderr
+    one = results(tmp_path / "alone")
+    assert {"GPT", "MLPClassifier", "RecurrentClassifier"} <= set(one)
+    for rank in "01":
+        other = results(tmp_path / f"both{rank}")
+        for name, weights in one.items():
+            for key, value in weights.items():
+                torch.testing.assert_close(  # float32 sums in another order
+                    other[name][key], value, rtol=0, atol=1e-6, msg=f"{name} {key}"
+                )

@@ -1,4 +1,4 @@
-"""RecurrentNetwork: what y asks for, sequences of any lengths, weights, truncation, errors."""
+"""Recurrent estimators: labels of sequences and steps, forecasts, weights, truncation, errors."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 import panlearn
-from panlearn.neural import RecurrentNetwork
+from panlearn.neural import RecurrentClassifier, RecurrentForecaster, RecurrentTagger
 
 CELLS = ("elman", "lstm", "gru")
 
@@ -24,10 +24,11 @@ def _vectors(rng, n=40):
     return [rng.normal(size=(rng.integers(2, 9), 3)) for _ in range(n)]
 
 
-def _net(**more):
-    return RecurrentNetwork(
-        16, **{"random_state": 0, "max_epochs": 12, "learning_rate": 0.02, **more}
-    )
+KINDS = {"sequence": RecurrentClassifier, "steps": RecurrentTagger, "next": RecurrentForecaster}
+
+
+def _net(kind="sequence", **more):
+    return KINDS[kind](16, **{"random_state": 0, "max_epochs": 12, "learning_rate": 0.02, **more})
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -35,7 +36,6 @@ def test_the_first_symbol_is_remembered(cell, rng):
     words = _words(rng)
     first = [w[0] for w in words]
     model = _net(cell=cell).fit(words, first)
-    assert model.target_ == "sequence"
     new = _words(np.random.default_rng(1), n=100)
     assert model.score(new, [w[0] for w in new]) > 0.9
     assert model.predict(new).shape == (100,)
@@ -48,8 +48,7 @@ def test_steps_are_tagged_by_what_came_before(cell, rng):
     """Whether the last step was an a: one label a step, and the first has none before it."""
     words = _words(rng)
     tags = [["after a" if t and w[t - 1] == "a" else "no" for t in range(len(w))] for w in words]
-    model = _net(cell=cell).fit(words, tags)
-    assert model.target_ == "steps"
+    model = _net("steps", cell=cell).fit(words, tags)
     assert model.score(words, tags) > 0.98
     found = model.predict(words)
     assert [len(f) for f in found] == [len(w) for w in words]
@@ -58,26 +57,31 @@ def test_steps_are_tagged_by_what_came_before(cell, rng):
     np.testing.assert_allclose(model.predict_proba(words[3]), shares[3], rtol=0, atol=1e-6)
 
 
-def test_without_y_the_next_symbol_is_learned():
+def test_the_next_symbol_is_learned():
     X = [list("abcdabcdabcd"[i : i + 7]) for i in range(4)] * 5
-    model = _net(max_epochs=40).fit(X)
-    assert model.target_ == "next"
+    model = _net("next", max_epochs=40).fit(X)
     assert model.score(X) == 1.0
     assert "".join(model.predict(list("dabc"))) == "abcd"
+    assert "".join(model.forecast(list("dabc"), 6)) == "dabcda"
     assert model.predict_proba(X)[0].shape == (7, 4)
 
 
-def test_without_y_the_next_vector_is_learned(rng):
+def test_the_next_vector_is_learned(rng):
     """A turn by a fixed angle: linear, so that a small network comes close."""
     angle = 0.4
     start = rng.uniform(0, 2 * np.pi, size=60)
     X = [np.c_[np.cos(s + angle * np.arange(9)), np.sin(s + angle * np.arange(9))] for s in start]
-    model = _net(max_epochs=30, cell="gru").fit(X)
+    model = _net("next", max_epochs=30, cell="gru").fit(X)
     assert model.score(X) > 0.98
     after = np.array([np.cos(1 + angle * 5), np.sin(1 + angle * 5)])
     seen = np.c_[np.cos(1 + angle * np.arange(5)), np.sin(1 + angle * np.arange(5))]
     np.testing.assert_allclose(model.predict(seen)[-1], after, atol=0.15)
     assert not hasattr(model, "predict_proba")
+    ahead = model.forecast(seen, 3)
+    assert ahead.shape == (3, 2)
+    np.testing.assert_allclose(ahead[0], model.predict(seen)[-1], rtol=0, atol=1e-6)
+    second = model.predict(np.vstack([seen, ahead[:1]]))[-1]  # its own step is given back to it
+    np.testing.assert_allclose(ahead[1], second, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "steps", "next"])
@@ -88,7 +92,7 @@ def test_a_list_gives_what_its_sequences_give(kind, rng):
         "steps": [(x[:, 0] > 0).astype(int) for x in X],
         "next": None,
     }[kind]
-    model = _net(max_epochs=2, n_layers=2, dropout=0.2).fit(X, y)
+    model = _net(kind, max_epochs=2, n_layers=2, dropout=0.2).fit(X, y)
     names = ["predict_proba", "predict"] if kind != "next" else ["predict"]
     for name in names:
         for x, value in zip(X, getattr(model, name)(X), strict=True):
@@ -109,7 +113,7 @@ def test_the_loss_of_an_epoch_is_that_of_the_outputs(kind, rng):
         "next": None,
     }[kind]
     weight = rng.integers(0, 4, size=len(X)).astype(float)
-    model = _net(max_epochs=1, batch_size=100, learning_rate=1e-12).fit(X, y, weight)
+    model = _net(kind, max_epochs=1, batch_size=100, learning_rate=1e-12).fit(X, y, weight)
     logs = model.predict_log_proba(X)
     losses, weights = [], []
     for i, x in enumerate(X):
@@ -120,7 +124,8 @@ def test_the_loss_of_an_epoch_is_that_of_the_outputs(kind, rng):
         else:
             pairs = list(zip(logs[i][:-1], x[1:], strict=True))
         for row, label in pairs:
-            losses.append(-row[np.flatnonzero(model.classes_ == label)[0]])
+            labels = model.symbols_ if kind == "next" else model.classes_
+            losses.append(-row[np.flatnonzero(labels == label)[0]])
             weights.append(weight[i])
     np.testing.assert_allclose(
         model.history_["loss"][0], np.average(losses, weights=weights), rtol=1e-5
@@ -132,7 +137,7 @@ def test_outputs_are_those_of_torch(rng):
     X = _vectors(rng)
     model = _net(max_epochs=2).fit(X, [int(x[-1, 0] > 0) for x in X])
     peer = torch.nn.LSTM(3, 16, batch_first=True)
-    weights = {k.removeprefix("recurrence."): torch.tensor(v) for k, v in model.weights_.items()}
+    weights = {k.removeprefix("layers.0."): torch.tensor(v) for k, v in model.weights_.items()}
     peer.load_state_dict({k: v for k, v in weights.items() if not k.startswith("head")})
     scaled = [torch.tensor((x - model.mean_) / model.scale_, dtype=torch.float32) for x in X]
     packed = torch.nn.utils.rnn.pack_sequence(scaled, enforce_sorted=False)
@@ -158,11 +163,13 @@ def test_a_weight_of_zero_is_an_absent_sequence(rng):
 def test_truncation_trains_on_long_sequences(rng):
     X = [rng.choice(["a", "b"], size=60) for _ in range(30)]
     tags = [np.concatenate([x[:1], x[:-1]]) for x in X]
-    model = _net(truncation=5, max_epochs=10).fit(X, tags)
+    model = _net("steps", truncation=5, max_epochs=10).fit(X, tags)
     assert model.score(X, tags) > 0.95
-    whole = _net(truncation=60, max_epochs=2).fit(X, tags)
+    whole = _net("steps", truncation=60, max_epochs=2).fit(X, tags)
     np.testing.assert_allclose(
-        whole.predict_proba(X)[0], _net(max_epochs=2).fit(X, tags).predict_proba(X)[0], atol=1e-5
+        whole.predict_proba(X)[0],
+        _net("steps", max_epochs=2).fit(X, tags).predict_proba(X)[0],
+        atol=1e-5,
     )
 
 
@@ -183,40 +190,63 @@ def test_cross_validation_splits_sequences(rng):
     scores = cross_val_score(_net(), X, [w[0] for w in X], cv=3, error_score="raise")
     assert scores.shape == (3,)
     tags = [[s == "a" for s in w] for w in X]
-    assert cross_val_score(_net(), X, tags, cv=3, error_score="raise").min() > 0.9
+    assert cross_val_score(_net("steps"), X, tags, cv=3, error_score="raise").min() > 0.9
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "says"),
+    ("X", "says"),
     [
-        ("text", None, "list of sequences"),
-        ([], None, "no sequence"),
-        (None, None, "list of sequences"),
-        ([["a", "b"], []], None, "sequence 1.*empty"),
-        ([["a", "b"], ["b", None]], None, "missing"),
-        ([[0.5, 1.5], [2.5, 1.0]], None, r"shape \(T, 1\)"),
-        ([["a"], ["b"]], None, "no sequence has two"),
-        ([np.ones((3, 2)), np.ones((3, 1))], None, "sequence 1: has 1 features"),
-        ([np.full((3, 2), np.nan)], None, "NaN"),
-        ([["a", "b"], ["b"]], [0], "2 sequences and y 1"),
-        ([["a", "b"], ["b", "a"]], [[0, 1], [1]], r"y\[1\] has 1 labels.*2 steps"),
-        ([["a", "b"], ["b", "a"]], [[0, 1], 1], "labels and lists"),
-        ([["a", "b"], ["b", "a"]], [0.5, 1.7], "continuous"),
-        ([["a", "b"], ["b", "a"]], [0.0, np.nan], "NaN"),
+        ("text", "list of sequences"),
+        ([], "no sequence"),
+        (None, "list of sequences"),
+        ([["a", "b"], []], "sequence 1.*empty"),
+        ([["a", "b"], ["b", None]], "missing"),
+        ([[0.5, 1.5], [2.5, 1.0]], r"shape \(T, 1\)"),
+        ([["a"], ["b"]], "no sequence has two"),
+        ([np.ones((3, 2)), np.ones((3, 1))], "sequence 1: has 1 features"),
+        ([np.full((3, 2), np.nan)], "NaN"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused(X, y, says):
+def test_what_cannot_be_learned_from_is_refused(X, says):
     with pytest.raises(ValueError, match=says):
-        RecurrentNetwork().fit(X, y)
+        RecurrentForecaster().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "X", "y", "says"),
+    [
+        ("sequence", [["a", "b"], ["b"]], [0], "2 sequences and y 1"),
+        ("steps", [["a", "b"], ["b", "a"]], [[0, 1], [1]], r"y\[1\] has 1 labels.*2 steps"),
+        ("steps", [["a", "b"], ["b", "a"]], [[0, 1], 1], "labels and lists"),
+        ("sequence", [["a", "b"], ["b", "a"]], [0.5, 1.7], "continuous"),
+        ("sequence", [["a", "b"], ["b", "a"]], [0.0, np.nan], "NaN"),
+        ("sequence", [["a", "b"], ["b", "a"]], [[0, 1], [1, 0]], "RecurrentTagger"),
+        ("steps", [["a", "b"], ["b", "a"]], [0, 1], "RecurrentClassifier"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(kind, X, y, says):
+    with pytest.raises(ValueError, match=says):
+        _net(kind).fit(X, y)
+
+
+def test_weights_scale_the_vectors_and_huge_ones_do_not_overflow(rng):
+    X = [x * 1e200 for x in _vectors(rng, n=20)]
+    weight = np.arange(20) % 3
+    model = _net("next", max_epochs=1).fit(X, sample_weight=weight)
+    rows = np.concatenate([np.tile(x / 1e200, (int(w), 1)) for x, w in zip(X, weight, strict=True)])
+    np.testing.assert_allclose(model.mean_ / 1e200, rows.mean(axis=0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.scale_ / 1e200, rows.std(axis=0), rtol=1e-9)
 
 
 def test_new_sequences_must_be_like_those_of_fit(rng):
-    model = _net(max_epochs=1).fit([list("abc"), list("ba")])
+    model = _net("next", max_epochs=1).fit([list("abc"), list("ba")])
     with pytest.raises(ValueError, match=r"'z'.* is not among the 3 symbols"):
         model.predict([list("az")])
     with pytest.raises(ValueError, match="sequences of symbols"):
         model.predict([np.ones((3, 2))])
     with pytest.raises(NotFittedError):
-        RecurrentNetwork().predict([list("a")])
-    named = _net(max_epochs=1, symbols=list("abcz")).fit([list("abc"), list("ba")])
+        RecurrentForecaster().predict([list("a")])
+    named = _net("next", max_epochs=1, symbols=list("abcz")).fit([list("abc"), list("ba")])
     assert named.predict_proba([list("az")])[0].shape == (2, 4)
+    with pytest.raises(ValueError, match="goes on with one sequence"):
+        model.forecast([list("ab"), list("ba")], 2)

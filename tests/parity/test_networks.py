@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn import functional as F
 
-from panlearn.neural import ConvNetClassifier, RecurrentNetwork
+from panlearn.neural import ConvNetClassifier, RecurrentClassifier
 from panlearn.neural.layers import Conv, Linear, Pool
 
 skorch = pytest.importorskip("skorch")
@@ -58,12 +58,12 @@ def test_a_recurrent_network_takes_the_steps_of_a_packed_loop(cell, monkeypatch,
     X = [rng.normal(size=(rng.integers(1, 9), 3)) for _ in range(40)]
     y = [int(x.sum() > 0) for x in X]
     plain = {"batch_size": 40, "max_epochs": 10, "optimizer": "sgd", "learning_rate": 0.2}
-    network = RecurrentNetwork(6, cell=cell, clip_norm=None, random_state=0, **plain)
+    network = RecurrentClassifier(6, cell=cell, clip_norm=None, random_state=0, **plain)
     model, start = _started(network, X, y, monkeypatch)
 
     peer = {"elman": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[cell](3, 6)
     head = torch.nn.Linear(6, 2)
-    peer.load_state_dict({k[11:]: v for k, v in start.items() if k.startswith("recurrence")})
+    peer.load_state_dict({k[9:]: v for k, v in start.items() if k.startswith("layers.0")})
     head.load_state_dict({k[5:]: v for k, v in start.items() if k.startswith("head")})
     steps = [torch.tensor((x - model.mean_) / model.scale_, dtype=torch.float32) for x in X]
     packed = torch.nn.utils.rnn.pack_sequence(steps, enforce_sorted=False)

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -67,6 +69,30 @@ def test_dropout_needs_training(config):
     assert torch.equal(decoder.eval()(ids), decoder(ids))
 
 
+def test_each_branch_is_left_out_in_places(config):
+    """What a block adds to its input has zeros where entries were left out, in either branch."""
+    block = Decoder(GPTConfig(1, 64, 2, 8, dropout=0.5), 5).blocks[0]
+    x = torch.randn(2, 8, 64, generator=torch.Generator().manual_seed(0))
+    for silent in ("attention.output", "feed_forward.down"):
+        alone = copy.deepcopy(block)
+        alone.get_submodule(silent).weight.data.zero_()
+        added = alone(x) - x
+        assert 0.4 < float((added == 0).float().mean()) < 0.6
+        assert float((alone.eval()(x) - x == 0).float().mean()) < 0.1
+
+
+def test_branches_begin_small_enough_that_their_sum_has_the_variance_of_one():
+    for n_layers in (1, 8):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            decoder = Decoder(GPTConfig(n_layers, 128, 4, 8), 11)
+        for name, weight in decoder.named_parameters():
+            if weight.dim() > 1:
+                ends = name.endswith(("attention.output.weight", "feed_forward.down.weight"))
+                expected = 0.02 / np.sqrt(2 * n_layers) if ends else 0.02
+                assert weight.std().item() == pytest.approx(expected, rel=0.1), name
+
+
 @pytest.mark.parametrize("pieces", [(1,) * 10, (4, 1, 5), (10,)])
 def test_cached_scores_are_those_of_one_pass(config, pieces):
     decoder = make(config)
@@ -108,7 +134,11 @@ def test_a_row_does_not_depend_on_the_batch(config, choice):
     np.testing.assert_array_equal(together, alone)
 
 
-def test_greedy_generation_is_that_without_a_cache(config):
+@pytest.mark.parametrize("plain", [True, False], ids=["loops", "tensors"])
+def test_greedy_generation_is_that_without_a_cache(config, plain, monkeypatch):
+    """Far beyond the context, where rows have been read again and moved."""
+    if not plain:
+        monkeypatch.setattr(PlainDecoder, "suits", lambda *_: False)
     decoder, (prompt,) = make(config), prompts_of(3)
     found = generate(decoder, [prompt], 40)[0]
     ids, start = list(prompt), 0

@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.base import clone
 import panlearn
 from panlearn.text import BPETokenizer
 from panlearn.transformer import GPT, GPTConfig
+from panlearn.transformer._language import completion_log_probabilities
 
 TEXTS = ["the ship on the sea", "the wind and the sail", "über die Küste", "sea wind"]
 LONG = "the ship on the sea, the wind in the sail; " * 5
@@ -97,7 +99,7 @@ def test_text_ends_before_a_stop_string_or_at_the_end(model):
     quiet = clone(model)
     for name, value in vars(model).items():
         setattr(quiet, name, value)
-    quiet.end_token_ = model.tokenizer_.encode(whole[3])[0]
+    quiet.end_tokens_ = (model.tokenizer_.encode(whole[3])[0],)
     assert quiet.generate("the ", max_tokens=30) == whole[: whole.index(whole[3])]
 
 
@@ -115,9 +117,9 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
         return GPT(GPTConfig(1, 16, 2, 8), schedule="constant", random_state=3, **settings)
 
     whole = make(max_epochs=4).fit(TEXTS)
-    make(max_epochs=2).fit(TEXTS, checkpoint=tmp_path / "run")
-    resumed = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
-    again = make(max_epochs=4).fit(TEXTS, checkpoint=tmp_path / "run", resume=True)
+    make(max_epochs=2, checkpoint=tmp_path / "run").fit(TEXTS)
+    longer = make(max_epochs=4, checkpoint=tmp_path / "run", resume=True)
+    resumed, again = longer.fit(TEXTS), clone(longer).fit(TEXTS)
     for taken_up in (resumed, again):  # in the middle, and at its end
         assert taken_up.history_ == whole.history_
         assert taken_up.n_iter_ == 4
@@ -182,3 +184,99 @@ def test_what_cannot_be_done_is_said(model, call, says):
     with pytest.raises(ValueError, match=says):
         call(model)
     assert model.generate("the ", max_tokens=2)
+
+
+def test_a_model_that_was_read_is_tuned_and_keeps_its_tokenizer(tmp_path):
+    tokenizer = BPETokenizer(270).set_params(special_tokens=("<|end|>",)).fit(TEXTS)
+    model = GPT(GPTConfig(1, 16, 2, 8), tokenizer, max_epochs=3, random_state=0).fit(TEXTS)
+    model.save_pretrained(tmp_path)
+    read = GPT.from_pretrained(tmp_path)
+    read.set_params(learning_rate=1e-12, max_epochs=1, random_state=1).fit(TEXTS[:1])
+    assert read.tokenizer_.n_tokens == tokenizer.n_tokens
+    assert read.end_token_ == model.end_token_
+    for name, value in model.weights_.items():
+        np.testing.assert_allclose(read.weights_[name], value, rtol=0, atol=1e-8)
+    before = read.perplexity(["xyzzy"] * 3)
+    read.set_params(learning_rate=0.01, max_epochs=20).fit(["xyzzy"] * 20)
+    assert read.perplexity(["xyzzy"] * 3) < before
+
+
+def test_a_stream_of_tokens_on_disk_is_learned_from(tmp_path):
+    path = tmp_path / "tokens.bin"
+    np.tile(np.arange(5, dtype=np.uint16), 60).tofile(path)
+    tokens = np.memmap(path, dtype=np.uint16, mode="r")
+    settings = dict(learning_rate=1e-2, max_epochs=20, random_state=0)
+    model = GPT(GPTConfig(1, 16, 2, 8), **settings).fit(tokens)
+    assert model.n_tokens_ == 5
+    assert model.generate([0, 1], max_tokens=6) == [2, 3, 4, 0, 1, 2]
+    with pytest.raises(ValueError, match="holds the token 9; allowed are 0 to 4"):
+        model.set_params(warm_start=True).fit(np.array([1, 9, 2]))
+    with pytest.raises(ValueError, match="has 1 tokens"):
+        GPT().fit(np.array([3]))
+    with pytest.raises(ValueError, match="no tokenizer"):
+        model.fit(["a text"])
+
+
+def test_completions_tell_the_probability_of_their_tokens(model):
+    """Against a fresh pass over prompt and completion, for prompts of several lengths."""
+    prompts = ["ab", "abab", "a"]
+    found = model.complete(prompts, n_samples=3, max_tokens=4, random_state=0)
+    assert [len(each) for each in found] == [3, 3, 3]
+    again = model.complete(prompts[1], n_samples=3, max_tokens=4, random_state=0)
+    assert [c.tokens.tolist() for c in again[0]] == [c.tokens.tolist() for c in found[1]]
+    assert len({tuple(c.tokens) for each in found for c in each}) > 1
+    for prompt, each in zip(prompts, found, strict=True):
+        ids = model.tokenizer_.transform([prompt])[0]
+        for completion in each:
+            whole = torch.from_numpy(np.concatenate([ids, completion.tokens])).long()
+            with torch.inference_mode():
+                law = model.module_(whole[None, :-1])[0].log_softmax(dim=-1)
+            rows = np.arange(len(ids) - 1, len(whole) - 1)
+            expected = law[rows, whole[len(ids) :]].numpy()
+            np.testing.assert_allclose(completion.log_probs, expected, rtol=0, atol=1e-4)
+            assert completion.text == model.tokenizer_.decode(completion.tokens.tolist())
+    flat = [(p, c.tokens.tolist()) for p, each in zip(prompts, found, strict=True) for c in each]
+    scored = model.log_probabilities(*map(list, zip(*flat, strict=True)))
+    for values, completion in zip(scored, [c for each in found for c in each], strict=True):
+        np.testing.assert_allclose(values, completion.log_probs, rtol=0, atol=1e-4)
+
+
+def test_the_log_probability_of_a_completion_has_a_gradient(model):
+    """By finite differences, for completions of several lengths."""
+    decoder = copy.deepcopy(model.module_).double()
+    prompts = [np.array([97]), np.array([97, 98, 97])]
+    completions = [np.array([98, 97, 98]), np.array([98])]
+
+    def total():
+        values, there = completion_log_probabilities(decoder, prompts, completions)
+        assert there.sum(dim=1).tolist() == [3, 1]
+        return (values * torch.tensor([[1.0, -2.0, 0.5], [3.0, 9.0, 9.0]])).sum()
+
+    weight = decoder.blocks[0].attention.output.weight
+    (slope,) = torch.autograd.grad(total(), weight)
+    with torch.no_grad():
+        weight[1, 2] += 1e-6
+        above = total()
+        weight[1, 2] -= 2e-6
+        below = total()
+    assert slope[1, 2].item() == pytest.approx((above - below).item() / 2e-6, rel=1e-5)
+    with pytest.raises(ValueError, match="completion 0 have 99 tokens"):
+        completion_log_probabilities(decoder, prompts[:1], [np.zeros(98, dtype=int)])
+
+
+def test_every_end_token_ends_a_text_and_is_written(model, tmp_path):
+    several = copy.deepcopy(model)
+    found = several.complete("ab", max_tokens=6, temperature=0)[0][0]
+    assert not found.ended
+    several.end_tokens_ = (several.end_token_, int(found.tokens[2]))
+    cut = several.complete("ab", max_tokens=6, temperature=0)[0][0]
+    assert cut.ended
+    first = found.tokens.tolist().index(found.tokens[2])
+    assert cut.tokens.tolist() == found.tokens.tolist()[: first + 1]
+    assert several.generate("ab", max_tokens=6) == several.tokenizer_.decode(
+        found.tokens.tolist()[:first]
+    )
+    small = GPT(GPTConfig(1, 16, 2, 8), max_epochs=1, random_state=0).fit(TEXTS)
+    small.end_tokens_ = (small.end_token_, 98)
+    small.save_pretrained(tmp_path)
+    assert GPT.from_pretrained(tmp_path).end_tokens_ == (small.end_token_, 98)

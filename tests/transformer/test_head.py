@@ -38,11 +38,39 @@ def test_losses_and_gradients_are_those_of_the_table_of_scores(reduce):
         torch.testing.assert_close(ours, theirs)
 
 
-def test_numerical_derivatives_agree():
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+def test_weights_that_are_told_beforehand_give_the_same_gradient_at_once(told, monkeypatch):
+    x, weight, targets = inputs()
+    emphasis = torch.arange(13, dtype=torch.float64) % 3
+    calls = []
+    real = _head._work_out
+
+    def count(*args, **more):
+        calls.append(1)
+        return real(*args, **more)
+
+    monkeypatch.setattr(_head, "_work_out", count)
+    losses = linear_cross_entropy(x, weight, targets, emphasis if told else None)
+    found = torch.autograd.grad((losses * emphasis).sum() / emphasis.sum(), (x, weight))
+    assert len(calls) == (1 if told else 2)
+    wanted = plain(x, weight, targets)
+    theirs = torch.autograd.grad((wanted * emphasis).sum() / emphasis.sum(), (x, weight))
+    for ours, other in zip(found, theirs, strict=True):
+        torch.testing.assert_close(ours, other)
+    # and weights that turn out to be others are honoured
+    losses = linear_cross_entropy(x, weight, targets, emphasis)
+    other = torch.linspace(1, 2, 13, dtype=torch.float64)
+    (ours,) = torch.autograd.grad((losses * other).sum(), (x,))
+    (theirs,) = torch.autograd.grad((plain(x, weight, targets) * other).sum(), (x,))
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("emphasis", [None, torch.arange(5.0).double()])
+def test_numerical_derivatives_agree(emphasis):
     x, weight, targets = inputs(5)
 
     def losses(x, weight):
-        return linear_cross_entropy(x, weight, targets)
+        return linear_cross_entropy(x, weight, targets, emphasis)
 
     assert torch.autograd.gradcheck(losses, (x, weight))
     assert torch.autograd.gradgradcheck(losses, (x, weight))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,9 @@ def gradients_of_a_recurrent_network() -> Iterator[Evidence]:
     T, d = 4, 3
     rng = np.random.default_rng(104)
     x, pull = rng.normal(size=(T, d)), rng.normal(size=(T, d))
-    module = Recurrent("elman", d, d, 1, 1).double()
-    weight = module.recurrence.weight_hh_l0
-    W, U = (p.detach().numpy() for p in (module.recurrence.weight_ih_l0, weight))
+    module: Any = Recurrent("elman", d, d, 1, 1).double()
+    weight = module.layers[0].weight_hh_l0
+    W, U = (p.detach().numpy() for p in (module.layers[0].weight_ih_l0, weight))
 
     def states(U: np.ndarray) -> np.ndarray:
         h = [np.zeros(d)]
@@ -43,7 +44,7 @@ def gradients_of_a_recurrent_network() -> Iterator[Evidence]:
                 chain = ((1 - h[k] ** 2)[:, None] * U) @ chain
             to_state = pull[t - 1] @ chain  # dL_t/dh_t times the product
             by_formula += np.outer(to_state * (1 - h[s] ** 2), h[s - 1])
-    found, _ = module.states(torch.as_tensor(x)[None])
+    found = module.states(torch.as_tensor(x)[None])
     (found[0] * torch.as_tensor(pull)).sum().backward()
     yield equal("states", found[0].detach(), h[1:], 1e-12)
     yield equal("backpropagation and the formula", weight.grad, by_formula, 1e-12)

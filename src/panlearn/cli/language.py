@@ -98,8 +98,10 @@ def train(
             learning_rate=learning_rate,
             validation_fraction=validation,
             random_state=seed,
+            checkpoint=checkpoint,
+            resume=resume,
             verbose=sys.stderr.isatty(),
-        ).fit(texts, checkpoint=checkpoint, resume=resume)
+        ).fit(texts)
     except ValueError as error:
         raise DataError(str(error)) from None
     if Path(output).is_dir() or output.endswith("/"):

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.neural._recurrence import CELLS, start_recurrence, within
+from panlearn.neural._step import Dropout
 
 CELL_STEPS: dict[str, Any] = {"elman": nn.RNNCell, "lstm": nn.LSTMCell, "gru": nn.GRUCell}
 
@@ -71,7 +72,7 @@ class EncoderDecoder(nn.Module):
         self.start = nn.Linear(half, hidden_size)
         self.attention = AdditiveAttention(hidden_size, 2 * half, hidden_size)
         self.step = CELL_STEPS[cell](embedding_size + 2 * half, hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.head = nn.Linear(hidden_size + 2 * half + embedding_size, n_targets + 1)
         for part in (self.forwards, self.backwards, self.step):
             start_recurrence(part)

@@ -2,39 +2,90 @@
 
 A state is made of dictionaries, lists, numbers, strings and tensors. The tensors are those of the
 file; the rest is JSON in its metadata, with a SHA-256 digest over both. Nothing in a file is run.
+Tensors go to the disk one by one, so that writing takes no memory to speak of.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import struct
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save
 
-from panlearn.core.files import write_file
+from panlearn.core.files import replacing
 
 NAME = "checkpoint.safetensors"
-_FORMAT = "panlearn checkpoint 1"
+_FORMAT = "panlearn checkpoint 2"
+_TYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 
 
 class CheckpointError(ValueError):
     """A checkpoint is damaged, foreign, or of another run."""
 
 
-def write(folder: Path, state: dict[str, Any]) -> None:
-    """Write beside the old checkpoint, then rename over it: a kill leaves one of the two, whole."""
+def write(folder: Path, state: dict[str, Any], *, keep: int = 1, step: int = 0) -> None:
+    """Write beside the old checkpoint, then rename over it: a kill leaves one of the two, whole.
+
+    Of those before, `keep` - 1 stay under names with their steps.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(_pack(state, tensors, {}))
     metadata = {"format": _FORMAT, "state": structure, "sha256": _digest(structure, tensors)}
-    content = save(tensors or {"empty": torch.zeros(1)}, metadata)
     for left in folder.glob(f".{NAME}.*"):  # of a process that was killed while writing
         left.unlink(missing_ok=True)
-    write_file(folder / NAME, content)
+    with replacing(folder / NAME) as temporary, open(temporary, "wb") as file:
+        file.write(_header(metadata, tensors))
+        for tensor in tensors.values():
+            file.write(_bytes(tensor))
+    if keep > 1:
+        _keep(folder, keep, step)
+
+
+def _keep(folder: Path, keep: int, step: int) -> None:
+    """Give the newest checkpoint a second name with its step, and remove those that are too old."""
+    stem, _, ending = NAME.partition(".")
+    named = folder / f"{stem}-{step:09d}.{ending}"
+    named.unlink(missing_ok=True)
+    os.link(folder / NAME, named)
+    for old in sorted(folder.glob(f"{stem}-*.{ending}"))[:-keep]:
+        old.unlink()
+
+
+def _header(metadata: dict[str, str], tensors: dict[str, torch.Tensor]) -> bytes:
+    """What stands before the tensors in a safetensors file: its length, then names and places."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    place = 0
+    for name, tensor in tensors.items():
+        end = place + tensor.nbytes
+        shape = list(tensor.shape)
+        header[name] = {"dtype": _TYPES[tensor.dtype], "shape": shape, "data_offsets": [place, end]}
+        place = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text
+
+
+def _bytes(tensor: torch.Tensor) -> Any:
+    """The memory of a tensor, copied only if it is not on the CPU or has gaps."""
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
 
 def read(folder: Path) -> dict[str, Any] | None:
@@ -51,7 +102,6 @@ def read(folder: Path) -> dict[str, Any] | None:
     structure = metadata.get("state", "")
     if metadata.get("format") != _FORMAT:
         raise CheckpointError(f"{path} was not written by neural.train")
-    tensors.pop("empty", None)
     if metadata.get("sha256") != _digest(structure, tensors):
         raise CheckpointError(f"{path} is damaged: its contents do not match its checksum")
     return _unpack(json.loads(structure), tensors)
@@ -63,7 +113,7 @@ def _pack(value: Any, tensors: dict[str, torch.Tensor], seen: dict[Any, str]) ->
         key = (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
         if key not in seen or not value.numel():
             seen[key] = str(len(tensors))
-            tensors[seen[key]] = value.detach().cpu().contiguous().clone()
+            tensors[seen[key]] = value.detach()
         return {"tensor": seen[key]}
     if isinstance(value, dict):
         return {"dict": [[k, _pack(v, tensors, seen)] for k, v in value.items()]}
@@ -90,8 +140,7 @@ def _unpack(code: Any, tensors: dict[str, torch.Tensor]) -> Any:
 def _digest(structure: str, tensors: dict[str, torch.Tensor]) -> str:
     digest = hashlib.sha256(structure.encode())
     for name in sorted(tensors):
-        tensor = tensors[name].contiguous()
+        tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-        if tensor.numel():
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        digest.update(_bytes(tensor))
     return digest.hexdigest()

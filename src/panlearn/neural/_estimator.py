@@ -1,8 +1,8 @@
 """What deep estimators share: weights as arrays, the module made from them, training, prediction.
 
-A class derives from `DeepEstimator`, writes the settings of `neural.train` that it offers as fields
-under the same names, and says in ``_build`` which module goes with its hyper-parameters and with
-what it learned about shapes. ``fit`` then reads::
+A class derives from `DeepEstimator`, which brings the settings of `neural.train` as fields, and
+says in ``_build`` which module goes with its hyper-parameters and with what it learned about
+shapes. ``fit`` then reads::
 
     rng = generator(self.random_state)
     self._learn(self._initial(rng), objective, (X, y), rng, rows=rows)
@@ -17,33 +17,53 @@ import functools
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import nn
 
 from panlearn.core.estimator import Estimator
+from panlearn.core.parameters import BelowOne
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
+from panlearn.neural._moves import Objective
+from panlearn.neural._processes import local_device
 from panlearn.neural._random import draw_seed, seeded
-from panlearn.neural._run import Objective, Run
+from panlearn.neural._run import Run
 from panlearn.neural._threads import is_small, one_thread
+from panlearn.neural.settings import Settings
 
-# The settings of `train` that an estimator may have as fields.
-SETTINGS = (
-    *("batch_size", "max_epochs", "max_steps", "optimizer", "learning_rate", "schedule"),
-    *("weight_decay", "clip_norm", "accumulate", "ema_decay", "precision", "patience"),
-    *("checkpoint", "checkpoint_every", "resume", "verbose", "strategy"),
-)
 _MODULES: WeakKeyDictionary[DeepEstimator, tuple[dict, nn.Module]] = WeakKeyDictionary()
 
 
-class DeepEstimator(Iterative, Estimator):
-    """An estimator whose knowledge is the weights of a `torch.nn.Module`; abstract."""
+class _Learned:
+    """What `fit` sets; here, and not among the fields."""
 
     weights_: dict[str, np.ndarray]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DeepEstimator(Settings, _Learned, Iterative, Estimator):
+    """An estimator whose knowledge is the weights of a `torch.nn.Module`; abstract.
+
+    Parameters
+    ----------
+    validation_fraction : float, default=0.0
+        The share of the examples that is held out and measured for each row of the history. With
+        `patience` it is a tenth if nothing is said.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights that are there, and not from new ones.
+    device : str, default="cpu"
+        Where to compute. Under torchrun, "cuda" is the GPU of the process.
+    """
+
+    validation_fraction: BelowOne = 0.0
+    warm_start: bool = False
+    device: str = "cpu"
 
     @abstractmethod
     def _build(self) -> nn.Module:
@@ -60,8 +80,11 @@ class DeepEstimator(Iterative, Estimator):
         return module
 
     def _initial(self, rng: np.random.Generator) -> nn.Module:
-        """A module whose initial weights come from `rng`, on the device."""
-        with seeded(draw_seed(rng)):
+        """A module to start from: with first weights from `rng`, or with what is known."""
+        seed = draw_seed(rng)
+        if self.warm_start and "weights_" in vars(self):
+            return self._with_weights()
+        with seeded(seed):
             return self._place(self._build())
 
     def _with_weights(self, share: bool = False) -> nn.Module:
@@ -72,15 +95,25 @@ class DeepEstimator(Iterative, Estimator):
         tensors = {
             k: torch.from_numpy(v if share and v.flags.writeable else v.copy()) for k, v in arrays
         }
-        module.load_state_dict(tensors, assign=share)
+        try:
+            module.load_state_dict(tensors, assign=share)
+        except RuntimeError as error:
+            raise ValueError(
+                "the weights that are there do not fit what is asked for now; set warm_start=False "
+                f"to begin anew ({error})"
+            ) from error
         return self._place(module).eval()
 
     def _place(self, module: nn.Module) -> nn.Module:
-        device = getattr(self, "device", "cpu")
         try:
-            return module.to(device)
+            return module.to(local_device(self.device))
         except (RuntimeError, AssertionError) as error:  # a name that is none, or not built in
-            raise ValueError(f"device={device!r} cannot be used: {error}") from error
+            raise ValueError(f"device={self.device!r} cannot be used: {error}") from error
+
+    @property
+    def _held_fraction(self) -> float:
+        """The share of the examples that is held out."""
+        return self.validation_fraction or (0.1 if self.patience is not None else 0.0)
 
     def _learn(
         self,
@@ -90,33 +123,48 @@ class DeepEstimator(Iterative, Estimator):
         rng: np.random.Generator,
         *,
         rows: Rows | None = None,
-        **settings: Any,
+        validation: Any = None,
+        strata: np.ndarray | None = None,
+        optimizer_state: dict[str, Any] | None = None,
+        whole: bool = False,
+        **changes: Any,
     ) -> Run:
         """Train the module by the fields of this estimator and keep what it learned.
 
-        Sets ``weights_``, ``n_iter_`` (epochs), ``converged_`` and ``history_``; `settings` go to
-        `neural.train` before the fields. Training for the epochs that were asked for, or until
-        patience is at its end, is convergence; only being interrupted is not.
+        Sets ``weights_``, ``n_iter_`` (rows of the history), ``converged_`` and ``history_``;
+        `changes` go before the fields. Of a tuple of arrays a part is held out, if one is asked for
+        and neither is `validation` given nor are the data to be taken `whole`. Training for the
+        epochs that were asked for, or until patience is at its end, is convergence; only being
+        interrupted is not.
         """
-        own = {name: getattr(self, name) for name in SETTINGS if hasattr(self, name)}
-        if settings.get("validation") is None:
-            own.pop("patience", None)
-        run = Run(module, objective, data, random_state=rng, **{**own, **settings})
-        epochs = -(-run.total_steps // len(run.batches))
-        loop = Iterations(self, max_iter=epochs, tol=0.0, rows=rows, remedy="fit it again")
+        if whole:
+            changes["patience"] = None
+        settings = self._training(random_state=rng, **changes)
+        if not whole and validation is None and self._held_fraction and isinstance(data, tuple):
+            data, validation = hold_out(data, self._held_fraction, strata, rng)
+        run = Run(module, objective, data, settings, validation=validation, draws_globally=False)
+        if optimizer_state is not None:
+            next(iter(run.players.values())).remember(optimizer_state)
+        loop = Iterations(self, max_iter=_n_rows(run), tol=0.0, rows=rows, remedy="fit it again")
         weights = functools.partial(_copied, module)
-        with loop:
-            previous, known = 0.0, len(run.history.get("loss", ()))
-            past = ({name: values[i] for name, values in run.history.items()} for i in range(known))
-            walk = itertools.chain(past, run.epochs())  # one that is taken up tells of those first
-            for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
-                change, previous = abs(previous - row["loss"]), row["loss"]
-                loop.record(change=change, attributes=self._so_far(weights), **row)
-                if run.stopped and i + 1 >= known:
-                    loop.converged = True
-                    break
-        if not loop.converged:  # the step may have been cut short: the last whole state is on disk
-            run.checkpoint = None
+        try:
+            with loop:
+                previous, known = 0.0, len(run.history.get("loss", ()))
+                past = (
+                    {name: values[i] for name, values in run.history.items()} for i in range(known)
+                )
+                walk = itertools.chain(
+                    past, run.rows()
+                )  # one that is taken up tells of those first
+                for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
+                    change, previous = abs(previous - row["loss"]), row["loss"]
+                    loop.record(change=change, attributes=self._so_far(weights), **row)
+                    if run.stopped and i + 1 >= known:
+                        loop.converged = True
+                        break
+        except BaseException:
+            run.release()
+            raise
         run.finish()
         self.weights_ = {k: v.detach().cpu().numpy() for k, v in module.state_dict().items()}
         _MODULES[self] = self.weights_, module
@@ -136,11 +184,43 @@ class DeepEstimator(Iterative, Estimator):
         module = self.module_
         device = next(module.parameters()).device
         parts = []
-        for low in range(0, len(arrays[0]), size):
-            rows = tuple(torch.tensor(a[low : low + size]).to(device) for a in arrays)
+        for low in range(0, arrays[0].shape[0], size):
+            rows = tuple(_dense(a[low : low + size]).to(device) for a in arrays)
             with torch.inference_mode(), one_thread(is_small(module, rows)):
                 parts.append(module(*rows).cpu())
         return torch.cat(parts).numpy() if len(parts) > 1 else parts[0].numpy()
+
+
+def _n_rows(run: Run) -> int:
+    """How many rows the history of a run may have."""
+    if run.settings.evaluate_every is not None and run.total_steps is not None:
+        return -(-run.total_steps // run.settings.evaluate_every)
+    if run.total_steps is not None and run.steps_per_epoch is not None:
+        return -(-run.total_steps // run.steps_per_epoch)
+    return run.max_epochs or run.settings.max_steps or 1
+
+
+def hold_out(
+    data: tuple[Any, ...], fraction: float, strata: Any, rng: np.random.Generator
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Split examples in two at random, keeping the shares of classes if there are any."""
+    n = data[0].shape[0]
+    order = rng.permutation(n)
+    if strata is not None:  # every k-th row of the classes in turn
+        order = order[np.argsort(strata[order], kind="stable")]
+    count = round(fraction * n)
+    if not 0 < count < n:
+        raise ValueError(
+            f"validation_fraction={fraction} of {n} examples leaves nothing to learn from, or "
+            "nothing to watch: change it, or set patience=None"
+        )
+    held = np.zeros(n, dtype=bool)
+    held[order[((np.arange(count) + 0.5) * n / count).astype(int)]] = True
+    return tuple(a[~held] for a in data), tuple(a[held] for a in data)
+
+
+def _dense(rows: Any) -> torch.Tensor:
+    return torch.tensor(rows.toarray() if sparse.issparse(rows) else rows)
 
 
 def _copied(module: nn.Module) -> dict[str, np.ndarray]:

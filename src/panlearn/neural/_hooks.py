@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import os
 import sys
 import time
 from typing import Any
+
+from panlearn.core.files import replacing
 
 
 class Hook:
@@ -33,7 +37,7 @@ class Hook:
         """Run after each step."""
 
     def on_epoch(self, run: Any) -> bool | None:
-        """Run after each epoch."""
+        """Run after each row of the history: an epoch, or `evaluate_every` steps."""
 
     def on_end(self, run: Any) -> None:
         """Run after the last step."""
@@ -63,8 +67,10 @@ class Progress(Hook):
     def _show(self, run: Any, now: float) -> None:
         took = max(now - self._began, 1e-9)
         rate = (run.step - self._first) / took
-        left = "?" if rate == 0 else _clock((run.total_steps - run.step) / rate)
-        line = f"epoch {run.epoch}, step {run.step}/{run.total_steps}, loss {run.loss:.4g}"
+        total = run.total_steps
+        left = "?" if rate == 0 or total is None else _clock((total - run.step) / rate)
+        steps = run.step if total is None else f"{run.step}/{total}"
+        line = f"epoch {run.epoch}, step {steps}, loss {run.loss:.4g}"
         if "validation_loss" in run.history:
             line += f", validation loss {run.history['validation_loss'][-1]:.4g}"
         line += f", {rate:.3g} steps/s, {left} left"
@@ -76,3 +82,88 @@ class Progress(Hook):
 def _clock(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+class CSVWriter(Hook):
+    r"""A row of a table for each row of the history, :math:`(t, \ell_t, \ldots)`.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is written anew when a run begins, with the rows that a resumed run has.
+
+    References
+    ----------
+    Shafranovich (2005). Common format and MIME type for comma-separated values. RFC 4180.
+
+    Examples
+    --------
+    >>> from panlearn.neural import CSVWriter, MLPClassifier
+    >>> model = MLPClassifier(hooks=[CSVWriter("history.csv")])
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+
+    def on_begin(self, run: Any) -> None:
+        """Write the rows that are there."""
+        self.on_epoch(run)
+
+    def on_epoch(self, run: Any) -> bool | None:
+        """Write the table: it is short, and may have gained a column."""
+        if run.processes.rank == 0:
+            names = list(run.history)
+            n_rows = max(map(len, run.history.values()), default=0)
+            with replacing(self.path) as temporary, open(temporary, "w", newline="") as file:
+                table = csv.writer(file)
+                table.writerow(["row", *names])
+                for i in range(n_rows):
+                    table.writerow([i, *(run.history[name][i] for name in names)])
+        return None
+
+
+class TensorBoardWriter(Hook):
+    r"""The curves of the history for TensorBoard, :math:`(t, \ell_t)` for each name.
+
+    Parameters
+    ----------
+    folder : path
+        Where the event files go. The package tensorboard must be installed.
+
+    References
+    ----------
+    Abadi et al. (2016). TensorFlow: a system for large-scale machine learning. OSDI.
+    arXiv:1605.08695
+
+    Examples
+    --------
+    >>> from panlearn.neural import MLPClassifier, TensorBoardWriter
+    >>> model = MLPClassifier(hooks=[TensorBoardWriter("runs/first")])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = folder
+
+    def on_begin(self, run: Any) -> None:
+        """Open the file."""
+        self._writer = None
+        if run.processes.rank == 0:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise ImportError(
+                    "TensorBoardWriter needs the package tensorboard: pip install tensorboard"
+                ) from error
+            self._writer = SummaryWriter(os.fspath(self.folder))
+
+    def on_epoch(self, run: Any) -> bool | None:
+        """Write the newest row."""
+        if self._writer is not None:
+            for name, values in run.history.items():
+                self._writer.add_scalar(name, values[-1], run.step)
+        return None
+
+    def on_end(self, run: Any) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()

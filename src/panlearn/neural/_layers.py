@@ -10,6 +10,8 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from panlearn.neural._step import Dropout
+
 Activation = Literal[
     "identity", "logistic", "tanh", "relu", "leaky_relu", "elu", "selu", "gelu", "silu", "softplus"
 ]
@@ -75,7 +77,7 @@ class MLP(nn.Module):
                 layers.append(_NORMALIZATIONS[normalization](n_out))
             layers.append(_ACTIVATIONS[activation]())
             if dropout:
-                layers.append(nn.Dropout(dropout))
+                layers.append(Dropout(dropout))
         self.layers = nn.Sequential(*layers)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

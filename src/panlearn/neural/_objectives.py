@@ -1,7 +1,8 @@
 r"""Objectives of prediction: the loss of each row, and its weight if the batch brings one.
 
 A batch is (rows, targets) or (rows, targets, weights). An objective is a function of module and
-batch, made here from its constants.
+batch, made here from its constants. Labels are smoothed in training alone: a validation loss is
+that of the labels as they are.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from panlearn.neural.batches import Batch
-
+Batch = tuple[torch.Tensor, ...]
 Losses = Any
 
 
@@ -22,8 +22,9 @@ def softmax_loss(label_smoothing: float = 0.0) -> Callable[[nn.Module, Batch], L
     r"""Cross-entropy with the smoothed label :math:`(1 - \epsilon) e_y + \epsilon / K`."""
 
     def objective(module: nn.Module, batch: Batch) -> Losses:
+        smoothing = label_smoothing if module.training else 0.0
         losses = functional.cross_entropy(
-            module(batch[0]), batch[1], reduction="none", label_smoothing=label_smoothing
+            module(batch[0]), batch[1], reduction="none", label_smoothing=smoothing
         )
         return (losses, batch[2]) if len(batch) > 2 else losses
 
@@ -34,7 +35,8 @@ def logistic_loss(label_smoothing: float = 0.0) -> Callable[[nn.Module, Batch], 
     r"""Sum over labels of :math:`-t \log\sigma(z) - (1 - t) \log\sigma(-z)`, with t smoothed."""
 
     def objective(module: nn.Module, batch: Batch) -> Losses:
-        targets = batch[1] * (1 - label_smoothing) + label_smoothing / 2
+        smoothing = label_smoothing if module.training else 0.0
+        targets = batch[1] * (1 - smoothing) + smoothing / 2
         scores = module(batch[0])
         losses = functional.binary_cross_entropy_with_logits(scores, targets, reduction="none")
         losses = losses.sum(1)

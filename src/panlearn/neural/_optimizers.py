@@ -184,13 +184,18 @@ Schedule = FactorSchedule | TorchSchedule
 
 
 def make_schedule(
-    schedule: Any, optimizer: torch.optim.Optimizer, total_steps: int
+    schedule: Any, optimizer: torch.optim.Optimizer, total_steps: int | None
 ) -> Schedule | None:
     """Build what sets the learning rate: a name, a factor of the step, or a class of PyTorch."""
     if schedule == "constant":
         return None
     if isinstance(schedule, str):
-        return FactorSchedule(optimizer, _named_factor(schedule, total_steps))
+        if total_steps is None and schedule in SCHEDULES:
+            raise ValueError(
+                f"schedule={schedule!r} needs the number of steps, which the data do not tell: "
+                "give max_steps, or batches.Stream(source, length=)"
+            )
+        return FactorSchedule(optimizer, _named_factor(schedule, total_steps or 1))
     made = schedule.func if isinstance(schedule, functools.partial) else schedule
     if isinstance(made, type) and issubclass(made, LRScheduler):
         return TorchSchedule(schedule(optimizer))

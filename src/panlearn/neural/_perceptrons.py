@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 from torch import nn
 
@@ -17,7 +19,8 @@ from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
 from panlearn.neural._layers import MLP
-from panlearn.neural._run import Objective
+from panlearn.neural._moves import Objective
+from panlearn.neural._scaling import moments
 
 
 class MultilayerPerceptron(DeepEstimator):
@@ -29,10 +32,6 @@ class MultilayerPerceptron(DeepEstimator):
     normalization: Any
     initialization: Any
     standardize: bool
-    batch_size: int
-    patience: int | None
-    validation_fraction: float
-    random_state: Any
     history_: dict[str, list[float]]
     optimizer_state_: dict[str, Any]
     mean_: np.ndarray
@@ -88,7 +87,7 @@ class MultilayerPerceptron(DeepEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any, targets: Targets, first: bool) -> ArrayRows:
         rows = read_rows(
-            self, X, y, sample_weight, targets=targets, reset=first, accept_sparse=False
+            self, X, y, sample_weight, targets=targets, reset=first, accept_sparse=True
         )
         if not isinstance(rows, ArrayRows):
             raise ValueError(
@@ -103,9 +102,14 @@ class MultilayerPerceptron(DeepEstimator):
 
     def _scale(self, rows: ArrayRows) -> None:
         """Learn the mean and the standard deviation of each feature; 1 where it is constant."""
+        if self.warm_start and "mean_" in vars(self):  # the weights are for rows of that scale
+            return
         d = rows.X.shape[1]
         self.mean_, self.scale_ = np.zeros(d, rows.dtype), np.ones(d, rows.dtype)
-        if self.standardize:
+        if self.standardize and sparse.issparse(rows.X):  # centring would fill the zeros
+            variance = mean_variance_axis(rows.X, axis=0, weights=rows.weight)[1]
+            self.scale_ = np.where(variance > 0, np.sqrt(variance), 1).astype(rows.dtype)
+        elif self.standardize:
             mean, scale = moments(rows.X, rows.weight)
             self.mean_, self.scale_ = mean.astype(rows.dtype), scale.astype(rows.dtype)
 
@@ -114,18 +118,14 @@ class MultilayerPerceptron(DeepEstimator):
         rng = generator(self.random_state)
         self._scale(rows)
         data = self._columns(rows, targets)
-        validation = None
-        if self.patience is not None:
-            data, validation = _held_out(data, self.validation_fraction, strata, rng)
-        size = self._batch_size(len(data[0]))
         self._learn(
             self._initial(rng),
             self._objective(),
             data,
             rng,
             rows=rows,
-            validation=validation,
-            batch_size=size,
+            strata=strata,
+            batch_size=self._batch_size(rows.X.shape[0]),
         )
         return self
 
@@ -152,25 +152,40 @@ class MultilayerPerceptron(DeepEstimator):
             rng,
             rows=rows,
             max_epochs=1,
-            batch_size=self._batch_size(len(rows.X)),
+            batch_size=self._batch_size(rows.X.shape[0]),
             schedule="constant",
             optimizer_state=state,
+            whole=True,
         )
         self.n_iter_ += n_iter
         self.history_ = {
             name: history.get(name, []) + values for name, values in self.history_.items()
         }
         self.n_steps_ = steps + run.step
-        self.optimizer_state_ = to_arrays(run._optimizer.state_dict())
+        self.optimizer_state_ = to_arrays(run.players[""].optimizer.state_dict())
         return self
 
     def _columns(self, rows: ArrayRows, targets: np.ndarray) -> tuple[np.ndarray, ...]:
         weights = () if rows.weight is None else (rows.weight,)
-        return ((rows.X - self.mean_) / self.scale_, targets, *weights)
+        return (self._scaled(rows.X), targets, *weights)
+
+    def _scaled(self, X: Any) -> Any:
+        """Rows as the network wants them; sparse ones stay sparse if they need no centring."""
+        if not sparse.issparse(X):
+            return (X - self.mean_) / self.scale_
+        if self.mean_.any():
+            return (X.toarray() - self.mean_) / self.scale_
+        return sparse.csr_array(X.multiply(1 / self.scale_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _batch_size(self, n: int) -> int:
         """At most n, and no batch of one row where its variance is divided by."""
-        size = min(self.batch_size, n)
+        n -= round(self._held_fraction * n)
+        size = min(self.batch_size, max(n, 1))
         if self.normalization == "batch":
             if n == 1:
                 raise ValueError("normalization='batch' needs two rows or more")
@@ -181,37 +196,5 @@ class MultilayerPerceptron(DeepEstimator):
     def _predicted(self, X: Any) -> np.ndarray:
         """The outputs of the network for rows, (n, n_outputs)."""
         self._require_fitted()
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
-        X = X.astype(self.mean_.dtype, copy=False)
-        return self._outputs((X - self.mean_) / self.scale_)
-
-
-def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of columns, in float64; 1 for one that is constant."""
-    wide = values.astype(np.float64, copy=False)
-    mean = np.average(wide, axis=0, weights=weight)
-    largest = np.abs(wide - mean).max(axis=0)  # first, so that squares do not overflow
-    safe = np.where(largest > 0, largest, 1.0)
-    scale = safe * np.sqrt(np.average(((wide - mean) / safe) ** 2, axis=0, weights=weight))
-    # what differs from its mean by rounding is constant
-    constant = largest <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
-    return mean, np.where(constant | (scale == 0), 1.0, scale)
-
-
-def _held_out(
-    data: tuple[np.ndarray, ...], fraction: float, strata: Any, rng: np.random.Generator
-) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Split rows in two at random, keeping the shares of classes if there are any."""
-    n = len(data[0])
-    order = rng.permutation(n)
-    if strata is not None:  # every k-th row of the classes in turn
-        order = order[np.argsort(strata[order], kind="stable")]
-    count = round(fraction * n)
-    if not 0 < count < n:
-        raise ValueError(
-            f"validation_fraction={fraction} of {n} rows leaves nothing to learn from, or nothing "
-            "to watch: change it, or set patience=None"
-        )
-    held = np.zeros(n, dtype=bool)
-    held[order[((np.arange(count) + 0.5) * n / count).astype(int)]] = True
-    return tuple(a[~held] for a in data), tuple(a[held] for a in data)
+        X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr")
+        return self._outputs(self._scaled(X.astype(self.mean_.dtype, copy=False)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,8 @@ import torch
 
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
+
+_lock = threading.RLock()  # the global generator is one for all threads
 
 
 def draw_seed(random_state: RandomState) -> int:
@@ -31,17 +34,12 @@ def mix(*numbers: int) -> int:
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     """Run the block as if PyTorch's generator had been seeded, and leave it as it was.
 
-    What initialises a module, or draws dropout masks or noise, takes its numbers from the global
-    generator; inside the block it is a private one in all but name.
+    What initialises a module, and dropout of PyTorch, take their numbers from the global generator;
+    inside the block it is a private one in all but name. Blocks of several threads take turns.
     """
     device = torch.device(device)
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        reseed(seed, device)
+    with _lock, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         yield
-
-
-def reseed(seed: int, device: torch.device) -> None:
-    """Seed PyTorch's generators; only inside `seeded`."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(seed)

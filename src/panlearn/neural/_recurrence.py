@@ -13,7 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
+from panlearn.neural._step import Dropout
 from panlearn.neural._threads import one_thread
 
 Cell = Literal["elman", "lstm", "gru"]
@@ -63,37 +65,41 @@ class Recurrent(nn.Module):
         super().__init__()
         self.truncation = truncation
         self.embedding = nn.Embedding(n_symbols, n_inputs) if n_symbols else nn.Identity()
-        between = dropout if n_layers > 1 else 0.0
-        self.recurrence = CELLS[cell](
-            n_inputs, hidden_size, n_layers, batch_first=True, dropout=between
-        )
-        self.dropout = nn.Dropout(dropout)
+        sizes = [n_inputs, *[hidden_size] * (n_layers - 1)]
+        self.layers = nn.ModuleList(CELLS[cell](n, hidden_size, batch_first=True) for n in sizes)
+        self.dropout = Dropout(dropout)
         self.head = nn.Linear(hidden_size, n_outputs)
-        start_recurrence(self.recurrence)
+        for layer in self.layers:
+            start_recurrence(layer)
 
-    def states(self, inputs: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
-        """The hidden states of the last layer, (n, T, hidden_size), and all states at the end.
+    def states(self, inputs: torch.Tensor) -> torch.Tensor:
+        """The hidden states of the last layer, (n, T, hidden_size); dropout stands between layers.
 
         With a truncation, the gradient does not pass from one stretch of so many steps to the one
         before it; the state does.
         """
-        inputs = self.embedding(inputs)
+        values = self.embedding(inputs)
+        for i, layer in enumerate(self.layers):
+            values = self._through(layer, self.dropout(values) if i else values)
+        return values
+
+    def _through(self, layer: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         if self.truncation is None:
-            return self.recurrence(inputs, state)
-        parts = []
+            return layer(inputs)[0]
+        parts, state = [], None
         for stretch in inputs.split(self.truncation, dim=1):
-            part, state = self.recurrence(stretch, state)
+            part, state = layer(stretch, state)
             state = tuple(s.detach() for s in state) if isinstance(state, tuple) else state.detach()
             parts.append(part)
-        return torch.cat(parts, dim=1), state
+        return torch.cat(parts, dim=1)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """The outputs at every step, (n, T, n_outputs)."""
-        return self.head(self.dropout(self.states(inputs)[0]))
+        return self.head(self.dropout(self.states(inputs)))
 
     def last(self, inputs: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """The outputs at the last step of each sequence, (n, n_outputs)."""
-        states = self.states(inputs)[0]
+        states = self.states(inputs)
         rows = torch.arange(len(states), device=states.device)
         return self.head(self.dropout(states[rows, lengths - 1]))
 
@@ -123,3 +129,33 @@ _GATES: dict[type[nn.Module], int] = {
     nn.LSTMCell: 4,
     nn.GRUCell: 3,
 }
+
+
+def true_steps(module: Any, steps: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """The outputs at the steps of sequences that are theirs, one sequence after the other."""
+    return module(steps)[within(lengths, steps.shape[1])]
+
+
+def step_losses(inputs: Any, targets: Any, weight: np.ndarray, ahead: int = 0) -> Any:
+    """An objective: the loss of each true step of the sequences of a batch, given by numbers.
+
+    Codes have the cross-entropy, vectors the mean square. The target of a step stands `ahead` of
+    it.
+    """
+    sequences = Ragged(inputs.values, inputs.offsets)
+    wanted = Ragged(targets.values, targets.offsets)
+    weights = torch.from_numpy(weight)
+
+    def objective(module: nn.Module, batch: Any) -> Any:
+        (index,) = batch
+        steps, lengths = sequences(index)
+        aims, _ = wanted(index)
+        n_steps = steps.shape[1] - ahead
+        there = within(lengths - ahead, n_steps)
+        outputs, aims = module(steps[:, :n_steps])[there], aims[:, ahead:][there]
+        each = weights[index.cpu()].to(outputs)[:, None].expand(there.shape)[there]
+        if aims.is_floating_point():
+            return ((outputs - aims) ** 2).mean(dim=-1), each
+        return F.cross_entropy(outputs, aims, reduction="none"), each
+
+    return objective

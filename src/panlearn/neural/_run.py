@@ -1,34 +1,31 @@
-"""One run of training: its state, its steps, and what is kept of it."""
+"""One run of training: the loop over epochs and steps, and what it leaves behind."""
 
 from __future__ import annotations
 
 import math
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
-from torch import nn
 
-from panlearn.core.parameters import RandomState
-from panlearn.neural import _checkpoint
-from panlearn.neural._average import WeightAverage
-from panlearn.neural._checkpoint import CheckpointError
-from panlearn.neural._hooks import Hook, Progress
-from panlearn.neural._optimizers import make_optimizer, make_schedule
+from panlearn.neural import _saving
+from panlearn.neural._hooks import Progress
+from panlearn.neural._ledger import Ledger
+from panlearn.neural._moves import Moves, Objective
+from panlearn.neural._player import as_players
 from panlearn.neural._processes import Processes, WorkerLostError, is_loss_of_worker
-from panlearn.neural._random import draw_seed, mix, reseed, seeded
+from panlearn.neural._random import draw_seed, mix, seeded
+from panlearn.neural._recompute import recomputing
+from panlearn.neural._stepper import NonFiniteLossError, Stepper
+from panlearn.neural._termination import termination
 from panlearn.neural._threads import is_small, one_thread
 from panlearn.neural.batches import Batch, as_batcher
-
-Objective = Callable[[nn.Module, Batch], Any]
+from panlearn.neural.settings import Settings
 
 _KEPT_EVERY = 64  # steps between the copies of finite weights that a diverging run goes back to
+_FIRST, _VALIDATION = 2**61, 2**62  # what seeds the beginning of a run, and its validation
 
 
 class DivergenceError(FloatingPointError, ValueError):
@@ -39,361 +36,304 @@ class DivergenceError(FloatingPointError, ValueError):
         self.step, self.batch = step, batch
 
 
-@dataclass(eq=False, repr=False)
 class Run:
-    """A run of training: walk `epochs`, then call `finish`. The settings are those of `train`."""
+    """A run of training: walk `rows`, then call `finish`.
 
-    module: nn.Module
-    objective: Objective
-    data: Any
-    _: KW_ONLY
-    batch_size: int = 32
-    max_epochs: int | None = None
-    max_steps: int | None = None
-    optimizer: Any = "adamw"
-    learning_rate: float = 1e-3
-    schedule: Any = "constant"
-    weight_decay: float = 0.0
-    clip_norm: float | None = None
-    accumulate: int = 1
-    ema_decay: float | None = None
-    precision: str = "float32"
-    validation: Any = None
-    patience: int | None = None
-    order: Any = "shuffle"
-    checkpoint: str | Path | None = None
-    checkpoint_every: int | None = None
-    resume: bool = False
-    hooks: Sequence[Hook] = ()
-    random_state: RandomState = None
-    verbose: bool = False
-    strategy: str = "ddp"
-    optimizer_state: dict[str, Any] | None = None
-    history: dict[str, list[float]] = field(init=False, default_factory=dict)
-    epoch: int = field(init=False, default=0)
-    step: int = field(init=False, default=0)
-    stopped: str = field(init=False, default="")
+    Parameters
+    ----------
+    target, objective, data
+        As in `train`.
+    settings : Settings
+        How it goes.
+    validation, order
+        As in `train`.
+    draws_globally : bool
+        Whether what the objective draws from PyTorch's global generator is seeded too. Modules and
+        objectives of the library draw from the step and need it not.
+    """
 
-    def __post_init__(self) -> None:
-        if self.max_epochs is None and self.max_steps is None:
-            self.max_epochs = 10
-        self._check()
-        self.batches = as_batcher(self.data, self.batch_size, self.order)
-        self._validation = self.validation
-        if self.validation is not None:
-            self._validation = as_batcher(self.validation, max(self.batch_size, 256), "given")
-        self._device = next((p.device for p in self.module.parameters()), torch.device("cpu"))
-        self._processes = Processes(self.strategy, self._device)
-        self._seed = self._processes.from_first(draw_seed(self.random_state))
-        self._live = self._processes.share(self.module)
-        self._optimizer = make_optimizer(
-            self.optimizer, self._live, self.learning_rate, self.weight_decay
+    def __init__(
+        self,
+        target: Any,
+        objective: Objective,
+        data: Any,
+        settings: Settings,
+        *,
+        validation: Any = None,
+        order: Any = "shuffle",
+        draws_globally: bool = True,
+    ) -> None:
+        settings._check()
+        if settings.patience is not None and validation is None:
+            raise ValueError(f"patience={settings.patience} needs validation data to watch")
+        self.settings, self._draws_globally = settings, draws_globally
+        self.players, see = as_players(target)
+        self.batches = as_batcher(data, settings.batch_size, order)
+        self._validation = None
+        if validation is not None:
+            self._validation = as_batcher(validation, settings.batch_size, "given")
+        self.device = next((p.device for p in self.module.parameters()), torch.device("cpu"))
+        self.processes = Processes(settings.strategy, self.device)
+        self.seed = self.processes.from_first(draw_seed(settings.random_state))
+        self._stepper = Stepper(
+            Moves(objective, self.players, see),
+            self.players,
+            self.processes,
+            self.device,
+            self.seed,
+            n_pieces=settings.accumulate,
+            mixed=settings.precision == "bfloat16",
         )
-        if self.optimizer_state is not None:
-            self._optimizer.load_state_dict(self.optimizer_state)
-        self._parameters = [p for g in self._optimizer.param_groups for p in g["params"]]
-        self._schedule = make_schedule(self.schedule, self._optimizer, self.total_steps)
-        self._average = WeightAverage(self._parameters, self.ema_decay)
-        self._position, self._sums, self._finished = 0, [0.0, 0.0], False
-        self._best: dict[str, torch.Tensor] | None = None
-        self._best_loss, self._stale = math.inf, 0
-        self._small: bool | None = None
-        self._kept: tuple[int, dict[str, torch.Tensor]] | None = None
-        if self.verbose and self._processes.rank == 0:
-            self.hooks = [*self.hooks, Progress()]
-        self._resume()
-
-    def _check(self) -> None:
-        for name in ("max_epochs", "max_steps", "patience", "accumulate", "checkpoint_every"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | np.integer) and value > 0):
-                raise ValueError(f"{name}={value!r} must be an int above zero")
-        if self.precision not in ("float32", "bfloat16"):
-            raise ValueError(f"precision={self.precision!r} must be 'float32' or 'bfloat16'")
-        if self.patience is not None and self.validation is None:
-            raise ValueError(f"patience={self.patience} needs validation data to watch")
-        if self.ema_decay is not None and not 0 <= self.ema_decay < 1:
-            raise ValueError(f"ema_decay={self.ema_decay!r} must lie in [0, 1)")
-        if self.clip_norm is not None and not self.clip_norm > 0:
-            raise ValueError(f"clip_norm={self.clip_norm!r} must be above zero")
-        if self.resume and self.checkpoint is None:
-            raise ValueError("resume=True needs the folder of the checkpoint: give checkpoint")
+        self.history: dict[str, list[float]] = {}
+        self.epoch, self.step, self.stopped = 0, 0, ""
+        self.position = 0  # steps of this epoch
+        self.since_row = 0  # steps of this row of the history
+        self.ledger = Ledger()
+        self.best: dict[str, Any] | None = None
+        self.best_loss, self.stale = math.inf, 0
+        self.small: bool | None = None
+        self._kept: tuple[int, list[dict[str, torch.Tensor]]] | None = None
+        self._finished = False
+        self.hooks = list(settings.hooks)
+        if settings.verbose and self.processes.rank == 0:
+            self.hooks.append(Progress())
+        with seeded(mix(self.seed, _FIRST), self.device):
+            for name, player in self.players.items():
+                player.begin(name, settings, self.processes, self.total_steps)
+        try:
+            _saving.take_up(self)
+        except BaseException:
+            self.release()
+            raise
+        self._stepper.seed = self.seed
 
     @property
-    def total_steps(self) -> int:
-        """Steps that the run will take if nothing stops it."""
-        whole = math.inf if self.max_epochs is None else self.max_epochs * len(self.batches)
-        return int(min(whole, math.inf if self.max_steps is None else self.max_steps))
+    def module(self) -> Any:
+        """The module that is trained, of the first player if there are several."""
+        return next(iter(self.players.values())).module
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the last step, of the first player if there are several."""
+        return next(iter(self.players.values())).rate
+
+    @property
+    def max_epochs(self) -> int | None:
+        """The most epochs: ten if nothing is said."""
+        settings = self.settings
+        return 10 if settings.max_epochs is None is settings.max_steps else settings.max_epochs
+
+    @property
+    def steps_per_epoch(self) -> int | None:
+        """Steps of an epoch, if that is known."""
+        try:
+            return len(self.batches)  # type: ignore[arg-type]
+        except TypeError:
+            return None
+
+    @property
+    def total_steps(self) -> int | None:
+        """Steps that the run will take if nothing stops it; None if that is not known."""
+        known = [] if self.settings.max_steps is None else [self.settings.max_steps]
+        if self.max_epochs is not None and self.steps_per_epoch is not None:
+            known.append(self.max_epochs * self.steps_per_epoch)
+        return min(known, default=None)
 
     @property
     def loss(self) -> float:
-        """The mean training loss of this epoch so far, or of the last one between epochs."""
-        if self._sums[1]:
-            return self._sums[0] / self._sums[1]
-        return self.history["loss"][-1] if self.history else math.nan
-
-    def epochs(self) -> Iterator[dict[str, float]]:
-        """Train; yield the row of the history after each epoch."""
-        for hook in self.hooks:
-            hook.on_begin(self)
-        while not self.stopped:
-            try:
-                self._train_epoch()
-            except RuntimeError as error:
-                if self._processes.world > 1 and is_loss_of_worker(error):
-                    raise self._lost() from error
-                raise
-            yield {name: values[-1] for name, values in self.history.items()}
+        """The mean training loss of this row of the history so far, or of the last one."""
+        if self.ledger.losses or not self.history:
+            return self.ledger.loss
+        return self.history["loss"][-1]
 
     def stop(self, reason: str) -> None:
         """End the run after this step."""
         self.stopped = reason
 
-    def finish(self) -> None:
-        """Leave in the module what was learned: the best weights, their average, or the last."""
-        if self._finished:
-            return
-        self._finished = True
-        self._save()
-        if self.patience is not None and self._best is not None:
-            weights = self._best
-        else:
-            self._average.settle()
-            weights = self._processes.state(self._live, self._optimizer)[0]
-        if self.patience is not None or self._processes.sharded:
-            self.module.load_state_dict(weights)
-        self.module.eval()
-        self._optimizer.zero_grad(set_to_none=True)
+    def check_limits(self) -> None:
+        """Stop if the steps or epochs that were asked for are done."""
+        if self.settings.max_steps is not None and self.step >= self.settings.max_steps:
+            self.stopped = self.stopped or "max_steps"
+        elif self.max_epochs is not None and self.epoch >= self.max_epochs:
+            self.stopped = self.stopped or "max_epochs"
+
+    def rows(self) -> Iterator[dict[str, float]]:
+        """Train; yield each row of the history."""
         for hook in self.hooks:
-            hook.on_end(self)
+            hook.on_begin(self)
+        guarded = self.settings.checkpoint is not None or self.processes.world > 1
+        with ExitStack() as stack:
+            asked = stack.enter_context(termination()) if guarded else []
+            stack.enter_context(one_thread(self.small is True))
+            for player in self.players.values():
+                stack.enter_context(recomputing(player.module, self.settings.recompute))
+                stack.enter_context(player.compiled(self.settings.compile))
+            while not self.stopped:
+                try:
+                    yield from self._train_epoch(asked)
+                except RuntimeError as error:
+                    if self.processes.world > 1 and is_loss_of_worker(error):
+                        raise self._lost() from error
+                    raise
 
-    def _train_epoch(self) -> None:
-        self._live.train()
-        processes, start = self._processes, self._position
-        rng = np.random.default_rng((self._seed, self.epoch))
-        walk = self.batches.epoch(self.epoch, rng, processes.rank, processes.world, start)
-        guarded = self.checkpoint is not None or processes.world > 1
-        guard: Any = _termination() if guarded else nullcontext([])
-        with seeded(0, self._device), one_thread(self._small is True), guard as asked:
-            for batch in walk:
-                self._step(batch)
-                if self.stopped:
-                    break
-                if self.checkpoint_every and self.step % self.checkpoint_every == 0:
-                    self._save()
-                if asked:
-                    self._save()
-                    raise SystemExit(
-                        f"training was asked to terminate after step {self.step}; {self._advice()}"
-                    )
-        if self._position == 0:
+    def _train_epoch(self, asked: list[int]) -> Iterator[dict[str, float]]:
+        self._set_training(True)
+        processes, every = self.processes, self.settings.evaluate_every
+        rng = np.random.default_rng((self.seed, self.epoch))
+        walk = self.batches.epoch(self.epoch, rng, processes.rank, processes.world, self.position)
+        for batch in walk:
+            self._take(batch)
+            if self.stopped:
+                break
+            if every is not None and self.since_row == every:
+                yield self._end_row()
+            if self.settings.checkpoint_every and self.step % self.settings.checkpoint_every == 0:
+                _saving.save(self)
+            if asked:
+                _saving.save(self)
+                raise SystemExit(
+                    f"training was asked to terminate after step {self.step}; {self._advice()}"
+                )
+        if self.position == 0:
             raise ValueError("the data gave no batch")
-        self._end_epoch()
+        whole = not self.stopped or next(walk, None) is None
+        if whole:
+            self.epoch, self.position = self.epoch + 1, 0
+            self.check_limits()
+            if self.since_row and (every is None or self.stopped):
+                yield self._end_row()
+        else:
+            # What is saved is the middle of an epoch: a run that is made longer goes on from there.
+            _saving.save(self)
+            yield self._end_row(saved=False)
 
-    def _step(self, batch: Batch) -> None:
-        if self._small is None:
-            self._small = self._device.type == "cpu" and is_small(self.module, batch)
-            torch.set_num_threads(1 if self._small else torch.get_num_threads())
+    def _take(self, batch: Batch) -> None:
+        if self.small is None:
+            parts = tuple(batch.values()) if isinstance(batch, dict) else batch
+            modules = [player.module for player in self.players.values()]
+            self.small = self.device.type == "cpu" and all(is_small(m, parts) for m in modules)
+            torch.set_num_threads(1 if self.small else torch.get_num_threads())
         if self._kept is None or self.step - self._kept[0] >= _KEPT_EVERY:
-            self._kept = self.step, {k: v.clone() for k, v in self._live.state_dict().items()}
-        if self._schedule is not None:
-            self._schedule.before_step(self.step)
-        seed = mix(self._seed, self.step, self._processes.rank)
-        if self._device.type != "cpu":
-            batch = tuple(part.to(self._device, non_blocking=True) for part in batch)
-        sums = [0.0, 0.0]
-
-        def closure() -> float:
-            reseed(seed, self._device)
-            self._optimizer.zero_grad(set_to_none=True)
-            sums[:] = self._gradient(batch)
-            return sums[0] / sums[1]
-
-        self._optimizer.step(closure)  # a closure that raises leaves weights and memory untouched
-        if self._schedule is not None:
-            self._schedule.after_step()
-        self._average.update()
-        self._sums[0] += sums[0]
-        self._sums[1] += sums[1]
+            states = [player.module.state_dict() for player in self.players.values()]
+            self._kept = self.step, [{k: v.clone() for k, v in s.items()} for s in states]
+        for player in self.players.values():
+            if player.schedule is not None:
+                player.schedule.before_step(self.step)
+        seed = mix(self.seed, self.step, self.processes.rank)
+        with seeded(seed, self.device) if self._draws_globally else nullcontext():
+            try:
+                self._stepper.take(batch, self.step, self.epoch, self.ledger)
+            except NonFiniteLossError as error:
+                self._diverged(error.loss, batch)
+        for player in self.players.values():
+            if player.schedule is not None:
+                player.schedule.after_step()
         self.step += 1
-        self._position += 1
-        if self.max_steps is not None and self.step >= self.max_steps:
+        self.position += 1
+        self.since_row += 1
+        if self.settings.max_steps is not None and self.step >= self.settings.max_steps:
             self.stopped = "max_steps"
         for hook in self.hooks:
             if hook.on_step(self):
                 self.stopped = "hook"
 
-    def _gradient(self, batch: Batch) -> list[float]:
-        r"""Set the gradient of :math:`\sum_i w_i \ell_i / \sum_i w_i`; return both sums."""
-        if self.accumulate == 1 and self._processes.world == 1:
-            total, weight = self._losses(batch)
-            sums = [total.item(), weight]
-            self._demand_finite(sums[0], batch)
-            total.backward(total.new_tensor(1 / (weight or 1.0)))  # spares a division in the graph
-        else:
-            pieces = [batch]
-            if self.accumulate > 1:
-                cut = [torch.tensor_split(part, self.accumulate) for part in batch]
-                pieces = [p for p in zip(*cut, strict=True) if len(p[0])] or [batch]
-            sums = [0.0, 0.0]
-            for i, piece in enumerate(pieces):
-                with self._processes.holding_back(self._live, i + 1 < len(pieces)):
-                    total, weight = self._losses(piece)
-                    total.backward()
-                sums = [sums[0] + total.item(), sums[1] + weight]
-            sums = self._processes.add(*sums)
-            self._demand_finite(sums[0], batch)
-            # PyTorch's wrappers average over the processes
-            factor = self._processes.world / (sums[1] or 1.0)
-            for p in self._parameters:
-                if p.grad is not None:
-                    p.grad.mul_(factor)
-        if self.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
-        return [sums[0], sums[1] or 1.0]
-
-    def _losses(self, batch: Batch) -> tuple[torch.Tensor, float]:
-        """The weighted sum of the losses of a batch, and the sum of the weights."""
-        mixed = self.precision == "bfloat16"
-        with torch.autocast(self._device.type, torch.bfloat16) if mixed else nullcontext():
-            losses = self.objective(self._live, batch)
-        if isinstance(losses, tuple):
-            losses, weights = losses
-            return (losses * weights).sum(), float(weights.sum())
-        return losses.sum(), float(losses.numel())
-
-    def _end_epoch(self) -> None:
-        row = {"loss": self.loss}
-        if self._validation is not None:
-            row["validation_loss"] = self.evaluate(self._validation)
-        row["learning_rate"] = float(self._optimizer.param_groups[0]["lr"])
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-        self.epoch, self._position, self._sums = self.epoch + 1, 0, [0.0, 0.0]
-        watched = row.get("validation_loss", row["loss"])
-        if self._schedule is not None:
-            self._schedule.after_epoch(watched)
-        if self.patience is not None:
-            self._watch(watched)
-        if self.max_epochs is not None and self.epoch >= self.max_epochs and not self.stopped:
-            self.stopped = "max_epochs"
-        for hook in self.hooks:
-            if hook.on_epoch(self):
-                self.stopped = "hook"
-        if self.checkpoint_every is None:
-            self._save()
-
-    def _watch(self, loss: float) -> None:
-        """Keep the weights of the lowest validation loss; stop when it has not fallen for long."""
-        if loss < self._best_loss:
-            self._best_loss, self._stale = loss, 0
-            with self._average.in_place():
-                weights = self._processes.state(self._live, self._optimizer)[0]
-                self._best = {name: value.detach().clone() for name, value in weights.items()}
-            return
-        self._stale += 1
-        if self._stale >= self.patience:  # type: ignore[operator]
-            self.stopped = "patience"
-
-    @torch.no_grad()
-    def evaluate(self, data: Any) -> float:
-        """The mean of the objective over a batcher, without learning and without dropout."""
-        processes, sums = self._processes, [0.0, 0.0]
-        self._live.eval()
-        rng = np.random.default_rng((self._seed, 0))
-        seed, few = mix(self._seed, 2**62), one_thread(self._small is True)
-        with self._average.in_place(), seeded(seed, self._device), few:
-            for batch in data.epoch(0, rng, processes.rank, processes.world):
-                total, weight = self._losses(tuple(part.to(self._device) for part in batch))
-                sums = [sums[0] + total.item(), sums[1] + weight]
-        self._live.train()
-        total_loss, total_weight = processes.add(*sums)
-        return total_loss / (total_weight or 1.0)
-
-    def _demand_finite(self, loss: float, batch: Batch) -> None:
-        if math.isfinite(loss):
-            return
-        if self._kept is not None and not all(p.isfinite().all() for p in self._parameters):
-            self._live.load_state_dict(self._kept[1])
+    def _diverged(self, loss: float, batch: Batch) -> NoReturn:
+        learning = [p for player in self.players.values() for p in player.parameters]
+        if self._kept is not None and not all(p.isfinite().all() for p in learning):
+            for player, state in zip(self.players.values(), self._kept[1], strict=True):
+                player.module.load_state_dict(state)
         raise DivergenceError(
-            f"the loss is {loss} at step {self.step} (epoch {self.epoch}, batch {self._position}); "
+            f"the loss is {loss} at step {self.step} (epoch {self.epoch}, batch {self.position}); "
             "the module keeps the last finite weights and the error has the batch. Lower "
             "learning_rate, set clip_norm, or look for extreme values in the data",
             self.step,
             batch,
-        )
+        ) from None
+
+    def _end_row(self, saved: bool = True) -> dict[str, float]:
+        """Close a row of the history: means since the last one, validation, what follows."""
+        row = self.ledger.means(self.processes)
+        if self._validation is not None:
+            row |= {f"validation_{k}": v for k, v in self._measure(self._validation).items()}
+        row["learning_rate"] = self.learning_rate
+        if self.settings.evaluate_every is not None:
+            row["step"] = float(self.step)
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+        self.ledger, self.since_row = Ledger(), 0
+        watched = row.get("validation_loss", row["loss"])
+        for player in self.players.values():
+            if player.schedule is not None:
+                player.schedule.after_epoch(watched)
+        if self.settings.patience is not None:
+            self._watch(watched)
+        for hook in self.hooks:
+            if hook.on_epoch(self):
+                self.stopped = "hook"
+        if saved and (self.settings.checkpoint_every is None or self.stopped):
+            _saving.save(self)
+        return row
+
+    def _watch(self, loss: float) -> None:
+        """Keep the weights of the lowest validation loss; stop when it has not fallen for long."""
+        if loss < self.best_loss:
+            self.best_loss, self.stale = loss, 0
+            self.best = {name: player.best() for name, player in self.players.items()}
+            return
+        self.stale += 1
+        if self.stale >= self.settings.patience:  # type: ignore[operator]
+            self.stopped = "patience"
+
+    def evaluate(self, data: Any) -> float:
+        """The mean of the objective over data, without learning and without dropout."""
+        return self._measure(as_batcher(data, self.settings.batch_size, "given"))["loss"]
+
+    def _measure(self, data: Any) -> dict[str, float]:
+        ledger, processes = Ledger(), self.processes
+        rng = np.random.default_rng((self.seed, 0))
+        self._set_training(False)
+        with ExitStack() as stack:
+            for player in self.players.values():
+                stack.enter_context(player.averaged())
+            stack.enter_context(one_thread(self.small is True))
+            if self._draws_globally:
+                stack.enter_context(seeded(mix(self.seed, _VALIDATION), self.device))
+            for batch in data.epoch(0, rng, processes.rank, processes.world):
+                self._stepper.measure(batch, self.epoch, ledger)
+        self._set_training(True)
+        return ledger.means(processes)
+
+    def _set_training(self, training: bool) -> None:
+        for player in self.players.values():
+            for module in player.modules():
+                module.train(training)
+
+    def finish(self) -> None:
+        """Leave in the modules what was learned: the best weights, their average, or the last."""
+        if self._finished:
+            return
+        self._finished = True
+        for name, player in self.players.items():
+            player.end(None if self.best is None else self.best[name])
+        for hook in self.hooks:
+            hook.on_end(self)
+
+    def release(self) -> None:
+        """Give the modules back as they are, without finishing."""
+        self._finished = True
+        for player in self.players.values():
+            player.release()
 
     def _lost(self) -> WorkerLostError:
         """What to say, after saving what every process has whole."""
-        if not self._processes.sharded:
-            self._save()
+        if not self.processes.sharded:
+            _saving.save(self)
         return WorkerLostError(
-            f"process {self._processes.rank} of {self._processes.world} lost another one after "
+            f"process {self.processes.rank} of {self.processes.world} lost another one after "
             f"step {self.step}; {self._advice()}"
         )
 
     def _advice(self) -> str:
-        if self.checkpoint is None:
+        if self.settings.checkpoint is None:
             return "nothing was saved: give a checkpoint folder to be able to go on"
-        return f"start it again with resume=True to go on from {self.checkpoint}"
-
-    def _save(self) -> None:
-        """Write a checkpoint, if there is a folder for it."""
-        if self.checkpoint is None:
-            return
-        weights, memory = self._processes.state(self._live, self._optimizer)
-        average = self._average.whole()
-        if self._processes.rank:
-            return
-        state = {name: getattr(self, name) for name in _SAVED}
-        state |= {"weights": weights, "memory": memory, "average": average}
-        state["schedule"] = None if self._schedule is None else self._schedule.state_dict()
-        _checkpoint.write(Path(self.checkpoint), state)
-
-    def _resume(self) -> None:
-        """Take up the run that the checkpoint holds."""
-        state = None if self.checkpoint is None else _checkpoint.read(Path(self.checkpoint))
-        if state is None:
-            return
-        if not self.resume:
-            raise CheckpointError(
-                f"{self.checkpoint} holds a run that is at step {state['step']}: give resume=True "
-                "to go on with it, or another folder"
-            )
-        try:
-            self._processes.load(self._live, self._optimizer, state["weights"], state["memory"])
-            if self._schedule is not None:
-                self._schedule.load_state_dict(state["schedule"])
-            self._average.load(state["average"])
-            for name in _SAVED:
-                setattr(self, name, state[name])
-        except (RuntimeError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"the checkpoint in {self.checkpoint} is of another module or run: {error}"
-            ) from error
-        if self.stopped in ("max_epochs", "max_steps", "hook"):  # there may be more to do now
-            self.stopped = ""
-        if self.max_steps is not None and self.step >= self.max_steps:
-            self.stopped = "max_steps"
-        elif self.max_epochs is not None and self.epoch >= self.max_epochs:
-            self.stopped = "max_epochs"
-
-
-_SAVED = (
-    *("_seed", "epoch", "step", "_position", "_sums", "history", "stopped"),
-    *("_best", "_best_loss", "_stale", "_small"),
-)
-
-
-@contextmanager
-def _termination() -> Iterator[list[int]]:
-    """Note SIGTERM instead of dying of it, so that the step can be finished and saved."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return f"start it again with resume=True to go on from {self.settings.checkpoint}"

@@ -104,3 +104,8 @@ def read_weights(sample_weight: Any, n: int) -> np.ndarray:
     return _check_sample_weight(
         sample_weight, np.empty((n, 1)), dtype=np.float32, ensure_non_negative=True
     )
+
+
+def as_given(values: np.ndarray, X: Sequences, single: bool) -> Any:
+    """Values of all steps as a list of arrays, or as one if there was a single sequence."""
+    return values if single else np.split(values, X.offsets[1:-1])

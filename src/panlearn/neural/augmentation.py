@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.nn import functional as F
 
 from panlearn.core.value import Value
+from panlearn.neural._draws import Draws, fresh
 
 
 @dataclass(frozen=True)
@@ -61,20 +61,35 @@ class Augmentation(Value):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be at least 0; got {getattr(self, name)!r}")
 
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Give other images of shape (n, c, h, w), from PyTorch's current generator."""
+    def __call__(self, images: torch.Tensor, draws: Draws | None = None) -> torch.Tensor:
+        """Give other images of shape (n, c, h, w), by the noise of a step of a run.
+
+        Parameters
+        ----------
+        images : torch.Tensor of shape (n, c, h, w)
+            The images.
+        draws : Step, default=None
+            Where the noise comes from; PyTorch's generator if None.
+
+        Returns
+        -------
+        torch.Tensor of shape (n, c, h, w)
+        """
+        if draws is None:
+            draws = fresh(len(images), images.device)
         if self.shift or self.rotate or self.flip:
-            images = self._moved(images)
+            images = self._moved(images, draws)
         if self.noise:
-            images = images + self.noise * images.std() * torch.randn_like(images)
+            noise = draws.normal(*images.shape[1:], dtype=images.dtype)
+            spread = images.flatten(1).std(dim=1)[:, None, None, None]
+            images = images + self.noise * spread * noise
         return images
 
-    def _moved(self, images: torch.Tensor) -> torch.Tensor:
-        n, _, high, wide = images.shape
-        like: Any = {"dtype": images.dtype, "device": images.device}
-        angle = math.radians(self.rotate) * (2 * torch.rand(n, **like) - 1)
-        shift = torch.randint(-self.shift, self.shift + 1, (n, 2), **like)
-        sign = 1 - 2 * torch.randint(2 if self.flip else 1, (n,), **like)
+    def _moved(self, images: torch.Tensor, draws: Draws) -> torch.Tensor:
+        _, _, high, wide = images.shape
+        angle = math.radians(self.rotate) * (2 * draws.uniform(dtype=images.dtype) - 1)
+        shift = draws.integers(2 * self.shift + 1, 2).to(images.dtype) - self.shift
+        sign = 1 - 2 * draws.integers(2 if self.flip else 1).to(images.dtype)
         cosine, sine = angle.cos(), angle.sin()
         # affine_grid measures each axis from -1 to 1: an angle is one of pixels, not of these
         across = torch.stack([sign * cosine, -sine * high / wide, 2 * shift[:, 0] / wide], dim=1)

@@ -1,6 +1,7 @@
 r"""Where a training loop takes its batches from: arrays, iterables, and what you write yourself.
 
-A *batcher* hands out one batch a step, a tuple of tensors whose first dimension is the examples:
+A *batcher* hands out one batch a step, a tuple or a dict of tensors whose first dimension is the
+examples:
 
 .. math:: \text{epoch } e, \ \text{step } t: \qquad B_t = (X_{\pi_e(tb)}, \ldots,
           X_{\pi_e(tb + b - 1)}), \qquad \pi_e \text{ drawn from } (\text{seed}, e)
@@ -24,16 +25,21 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from itertools import islice
+import hashlib
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import islice, pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from scipy import sparse
+
+from panlearn.neural._random import seeded
 
 __all__ = ["Arrays", "Batcher", "Curriculum", "Stream", "as_batcher"]
 
-Batch = tuple[torch.Tensor, ...]
+Batch = tuple[torch.Tensor, ...] | dict[str, torch.Tensor]
 Order = str | np.ndarray | Callable[[int, np.random.Generator], Any]
 
 _GATHERED = 2**26  # bytes of a shuffled copy that are worth having for batches that are views
@@ -41,11 +47,11 @@ _GATHERED = 2**26  # bytes of a shuffled copy that are worth having for batches 
 
 @runtime_checkable
 class Batcher(Protocol):
-    r"""What the loop asks of a source of batches, :math:`(B_1, \ldots, B_T)`."""
+    r"""What the loop asks of a source of batches, :math:`(B_1, \ldots, B_T)`.
 
-    def __len__(self) -> int:
-        """Return the number of steps of an epoch."""
-        ...
+    It may also have ``__len__``, the steps of an epoch, which some schedules need; and
+    ``identity()``, a text that tells its data from others, which a run that is resumed compares.
+    """
 
     def epoch(
         self, epoch: int, rng: np.random.Generator, rank: int = 0, world: int = 1, start: int = 0
@@ -59,8 +65,9 @@ class Arrays:
 
     Parameters
     ----------
-    arrays : sequence of array or tensor
-        Of the same length. A memory-mapped array stays on disk: only the rows of a batch are read.
+    arrays : sequence or dict of array, sparse matrix or tensor
+        Of the same length; batches are tuples or dicts of them. A memory-mapped array stays on
+        disk, and a sparse one sparse: only the rows of a batch are read.
     batch_size : int
         Rows a step, over all processes.
     order : "shuffle", "given", array or callable
@@ -69,11 +76,18 @@ class Arrays:
     """
 
     def __init__(
-        self, arrays: Sequence[Any], batch_size: int = 32, order: Order = "shuffle"
+        self,
+        arrays: Sequence[Any] | Mapping[str, Any],
+        batch_size: int = 32,
+        order: Order = "shuffle",
     ) -> None:
         if not arrays:
             raise ValueError("there are no arrays to take batches from")
-        lengths = {len(a) for a in arrays}
+        self._names = None
+        if isinstance(arrays, Mapping):
+            self._names = list(arrays)
+            arrays = list(arrays.values())
+        lengths = {a.shape[0] if sparse.issparse(a) else len(a) for a in arrays}
         if len(lengths) > 1:
             raise ValueError(f"the arrays have different lengths, {sorted(lengths)}")
         if not (isinstance(batch_size, int | np.integer) and batch_size > 0):
@@ -107,7 +121,18 @@ class Arrays:
             size = min(self.batch_size, n - low)
             share = slice(low + rank * size // world, low + (rank + 1) * size // world)
             picked = share if rows is None else rows[share]
-            yield tuple(_tensor(a[picked]) for a in arrays)
+            batch = tuple(_tensor(a[picked]) for a in arrays)
+            yield batch if self._names is None else dict(zip(self._names, batch, strict=True))
+
+    def identity(self) -> str:
+        """Tell these data from others, by their shapes and a sample of their rows."""
+        digest = hashlib.sha256()
+        sample = np.unique(np.linspace(0, self.n_rows - 1, 64).astype(int))
+        for array in self.arrays:
+            digest.update(f"{array.dtype} {tuple(array.shape)} ".encode())
+            for row in sample:
+                digest.update(np.ascontiguousarray(_tensor(array[row : row + 1]).cpu()).tobytes())
+        return digest.hexdigest()
 
     def _rows(self, epoch: int, rng: np.random.Generator) -> np.ndarray | None:
         """The rows of an epoch, or None for all in their order."""
@@ -127,10 +152,13 @@ class Stream:
     Parameters
     ----------
     source : iterable or callable
-        Yields batches: a tensor, an array, or a tuple of them. A callable returns a fresh iterable
-        each epoch. Several processes each take their share of the rows of every batch.
+        Yields batches: a tensor, an array, or a tuple or dict of them. A callable returns a fresh
+        iterable each epoch. Several processes each take their share of the rows of every batch.
+        What it draws from PyTorch's generator when it begins, as a `DataLoader` that shuffles does,
+        follows from the seed and the epoch.
     length : int, default=None
-        Steps of an epoch; None counts those of the first epoch.
+        Steps of an epoch, if the source does not know. Schedules such as "cosine" need it, or
+        `max_steps`.
     """
 
     def __init__(
@@ -144,23 +172,31 @@ class Stream:
         self.source, self._length = source, length
 
     def __len__(self) -> int:
-        if self._length is None:
-            source = self.source
-            self._length = (
-                len(source) if isinstance(source, Sized) else sum(1 for _ in self._fresh())
-            )
-        return self._length
+        if self._length is not None:
+            return self._length
+        if isinstance(self.source, Sized):
+            return len(self.source)
+        raise TypeError("the source does not say how many batches it has; give length")
 
     def epoch(
         self, epoch: int, rng: np.random.Generator, rank: int = 0, world: int = 1, start: int = 0
     ) -> Iterator[Batch]:
         """Yield the batches of an epoch from step `start` on, of each the share of this rank."""
-        for batch in islice(self._fresh(), start, None):
-            parts = batch if isinstance(batch, tuple | list) else (batch,)
-            yield tuple(torch.tensor_split(_tensor(p), world)[rank] for p in parts)
+        own = getattr(self.source, "generator", None)
+        seed = int(rng.integers(2**31))
+        if isinstance(own, torch.Generator):
+            own.manual_seed(seed)
+        with seeded(seed):
+            walk = iter(self.source() if callable(self.source) else self.source)
+            first = list(islice(walk, 1))
+        for batch in islice(_chain(first, walk), start, None):
+            parts = batch if isinstance(batch, tuple | list | dict) else (batch,)
+            yield map_batch(lambda part: torch.tensor_split(_tensor(part), world)[rank], parts)
 
-    def _fresh(self) -> Iterable[Any]:
-        return self.source() if callable(self.source) else self.source
+
+def _chain(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    yield from first
+    yield from rest
 
 
 class Curriculum:
@@ -201,27 +237,55 @@ def as_batcher(data: Any, batch_size: int = 32, order: Order = "shuffle") -> Bat
         return Arrays((data,), batch_size, order)
     if isinstance(data, tuple) and data and all(hasattr(a, "__len__") for a in data):
         return Arrays(data, batch_size, order)
+    if isinstance(data, Mapping):
+        return Arrays(data, batch_size, order)
     if not isinstance(order, str) or order != "shuffle":
         raise ValueError("order needs arrays; an iterable of batches keeps its own order")
     if callable(data) or isinstance(data, Iterable):
         return Stream(data)
     raise TypeError(
-        "data must be a tuple of arrays, an iterable of batches, a function that returns one, or "
-        f"a batcher; got a {type(data).__name__}"
+        "data must be a tuple or dict of arrays, an iterable of batches, a function that returns "
+        f"one, or a batcher; got a {type(data).__name__}"
     )
 
 
 def _stays(array: Any) -> bool:
-    """Whether an array is read batch by batch: on disk, or read-only and too large to copy."""
-    return isinstance(array, np.memmap) or (
-        isinstance(array, np.ndarray) and not array.flags.writeable and array.nbytes > _GATHERED
+    """Whether an array is read batch by batch: sparse, on disk, or read-only and too large."""
+    return (
+        isinstance(array, np.memmap)
+        or sparse.issparse(array)
+        or (
+            isinstance(array, np.ndarray) and not array.flags.writeable and array.nbytes > _GATHERED
+        )
     )
 
 
 def _tensor(values: Any) -> torch.Tensor:
     if isinstance(values, torch.Tensor):
         return values
-    array = np.asarray(values)
+    array = values.toarray() if sparse.issparse(values) else np.asarray(values)
     if not array.flags.writeable or not array.dtype.isnative or min(array.strides, default=0) < 0:
         array = np.array(array, dtype=array.dtype.newbyteorder("="))
     return torch.from_numpy(array)
+
+
+def map_batch(function: Callable[[Any], torch.Tensor], batch: Any) -> Batch:
+    """Apply a function to each tensor of a batch."""
+    if isinstance(batch, dict):
+        return {name: function(part) for name, part in batch.items()}
+    return tuple(function(part) for part in batch)
+
+
+def n_rows(batch: Batch) -> int:
+    """Count the examples of a batch."""
+    return len(next(iter(batch.values())) if isinstance(batch, dict) else batch[0])
+
+
+def pieces_of(batch: Batch, count: int) -> list[Batch]:
+    """Cut a batch into so many pieces, or into as many as it has rows."""
+    size = n_rows(batch)
+    count = min(count, size)
+    if count < 2:
+        return [batch]
+    edges = [i * size // count for i in range(count + 1)]
+    return [map_batch(operator.itemgetter(slice(*ends)), batch) for ends in pairwise(edges)]

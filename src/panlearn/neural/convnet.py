@@ -16,13 +16,15 @@ from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
-from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.neural import layers as _layers
 from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
-from panlearn.neural._fields import Optimizer, Schedule
 from panlearn.neural._images import read_images
+from panlearn.neural._objectives import softmax_loss
+from panlearn.neural._scaling import moments
+from panlearn.neural._step import Step
 from panlearn.neural.augmentation import Augmentation
 
 
@@ -45,24 +47,8 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         or a line of pixels if their number is no square.
     augment : Augmentation or None, default=None
         How training images are changed each time that they are seen.
-    batch_size : int, default=32
-        Images of a step.
-    max_epochs : int, default=10
-        Passes over the images.
-    optimizer : str or callable, default="adamw"
-        See `neural.train`.
-    learning_rate : float, default=0.001
-        The step length.
-    schedule : str or callable, default="constant"
-        The factor of the step length over time, see `neural.train`.
-    weight_decay : float, default=0.0
-        How strongly weights, not biases, are pulled towards zero.
     label_smoothing : float, default=0.0
         The share of the target that is spread over all classes, below one.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds the first weights, the order of the images, augmentation and dropout.
-    verbose : bool, default=False
-        Whether to report progress.
 
     Attributes
     ----------
@@ -121,15 +107,7 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
     _: KW_ONLY
     image_shape: tuple | list | None = None
     augment: Augmentation | None = None
-    batch_size: Count = 32
-    max_epochs: Count = 10
-    optimizer: Optimizer = "adamw"
-    learning_rate: Positive[float] = 1e-3
-    schedule: Schedule = "constant"
-    weight_decay: NonNegative[float] = 0.0
     label_smoothing: BelowOne = 0.0
-    random_state: RandomState = None
-    verbose: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -183,7 +161,8 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         rng = generator(self.random_state)
         module = self._initial(rng) if first else self._with_weights()
         state = to_tensors(self.optimizer_state_) if not first else None
-        self._train(module, images, y, weight, rng, max_epochs=1, optimizer_state=state)
+        more: dict[str, Any] = {"max_epochs": 1, "schedule": "constant", "whole": True}
+        self._train(module, images, y, weight, rng, optimizer_state=state, **more)
         return self
 
     def _begin(
@@ -209,8 +188,10 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
             raise ValueError(f"y has labels {unknown[:5]} that are not among classes")
         kept = weight > 0
         images, y, weight = images[kept], y[kept], weight[kept]
-        if reset:
-            self.mean_, self.scale_ = _pixels(images, weight)
+        if reset and not (self.warm_start and "mean_" in vars(self)):
+            pixels = np.moveaxis(images, 1, -1).reshape(len(images), -1, images.shape[1])
+            mean, scale = moments(pixels, weight)
+            self.mean_, self.scale_ = mean.astype(images.dtype), scale.astype(images.dtype)
         return images, np.searchsorted(self.classes_, y), weight
 
     def _stack(self) -> list[Any]:
@@ -228,20 +209,18 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         rng: np.random.Generator,
         **settings: Any,
     ) -> None:
-        def objective(module: nn.Module, batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
-            images, labels, weight = batch
-            if module.training and self.augment is not None:
-                images = self.augment(images)
-            smoothing = self.label_smoothing if module.training else 0.0
-            losses = F.cross_entropy(
-                module(images), labels, reduction="none", label_smoothing=smoothing
-            )
-            return losses, weight
+        losses = softmax_loss(self.label_smoothing)
+
+        def objective(module: nn.Module, batch: Any, step: Step) -> Any:
+            images, *rest = batch
+            if step.training and self.augment is not None:
+                images = self.augment(images, step)
+            return losses(module, (images, *rest))
 
         data = (self._scaled(images), y, weight.astype(np.float32))
         rows = ArrayRows(images, self.classes_[y], weight)
-        run = self._learn(module, objective, data, rng, rows=rows, **settings)
-        self.optimizer_state_ = to_arrays(run._optimizer.state_dict())
+        run = self._learn(module, objective, data, rng, rows=rows, strata=y, **settings)
+        self.optimizer_state_ = to_arrays(run.players[""].optimizer.state_dict())
 
     def _scaled(self, images: np.ndarray) -> np.ndarray:
         mean, scale = (a[:, None, None].astype(images.dtype) for a in (self.mean_, self.scale_))
@@ -363,14 +342,3 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _pixels(images: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and deviation of each channel, measured in the largest pixel: no square overflows."""
-    peak = max(np.abs(images).max(initial=0), np.finfo(images.dtype).tiny)
-    shares = weight / weight.sum()
-    mean = np.einsum("n,nchw->c", shares, images / peak) / images[0, 0].size
-    centred = images / peak - mean[:, None, None]
-    variance = np.einsum("n,nchw->c", shares, centred**2) / images[0, 0].size
-    scale = np.where(variance > 0, np.sqrt(variance), 1.0) * peak
-    return (mean * peak).astype(images.dtype), scale.astype(images.dtype)

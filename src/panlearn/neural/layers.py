@@ -46,6 +46,7 @@ import torch
 from torch import nn
 
 from panlearn.core.value import Value
+from panlearn.neural import _step
 
 __all__ = ["Conv", "Dropout", "Linear", "Pool", "Residual", "network", "shapes", "stack"]
 
@@ -167,7 +168,7 @@ class Dropout(Layer):
 
     def build(self, shape: Shape) -> nn.Module:
         """PyTorch's Dropout."""
-        return nn.Dropout(self.rate)
+        return _step.Dropout(self.rate)
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import BelowOne, NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
 from panlearn.neural._layers import Activation, Initialization, Normalization
+from panlearn.neural._moves import Objective
 from panlearn.neural._objectives import logistic_loss, softmax_loss
 from panlearn.neural._perceptrons import MultilayerPerceptron
-from panlearn.neural._run import Objective
 
 
 @dataclass(eq=False, repr=False)
@@ -49,31 +49,6 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
         :math:`\epsilon` in :math:`q = (1 - \epsilon) e_y + \epsilon / K`.
     standardize : bool, default=True
         Whether to bring each feature to mean 0 and variance 1 first.
-    batch_size : int, default=200
-        Rows a step.
-    max_epochs : int, default=50
-        Passes over the rows.
-    optimizer : str or callable, default="adamw"
-        As in `neural.train`.
-    learning_rate : float, default=0.01
-        Of the first step.
-    schedule : str or callable, default="cosine"
-        As in `neural.train`.
-    weight_decay : float, default=0.01
-        The optimiser's, on matrices.
-    clip_norm : float, default=None
-        The largest norm of the gradient.
-    ema_decay : float, default=None
-        The decay of an average of the weights to predict with.
-    patience : int, default=None
-        Hold a part of the rows out, stop after so many epochs without a lower loss on it, and keep
-        the best weights.
-    validation_fraction : float, default=0.1
-        The part that is held out if there is patience.
-    device : str, default="cpu"
-        Where to compute.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the weights, the order of the rows, and dropout.
 
     Attributes
     ----------
@@ -108,10 +83,11 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
 
     Notes
     -----
-    Trained by `neural.train`; a step costs O(batch_size x weights). The names of the settings are
-    those of `neural.train`, the same for every deep model, where scikit-learn's class says
-    ``solver``, ``learning_rate_init``, ``alpha`` and ``max_iter``: its ``alpha`` is a penalty in
-    the loss, `weight_decay` here is decoupled from the gradient. Up to `batch_size` rows a step
+    Trained by `neural.train`; a step costs O(batch_size x weights). Sparse rows are divided by the
+    deviation of each feature but not centred, and made dense a batch at a time. The names of the
+    settings are those of `neural.train`, the same for every deep model, where scikit-learn's class
+    says ``solver``, ``learning_rate_init``, ``alpha`` and ``max_iter``: its ``alpha`` is a penalty
+    in the loss, `weight_decay` here is decoupled from the gradient. Up to `batch_size` rows a step
     sees them all, and an integer weight is a repeated row exactly; beyond it, up to the noise of
     the batches. Small networks compute on one thread, which is quicker and gives the same bits
     on any machine. There is no warning when `max_epochs` are over: they are the plan.
@@ -142,18 +118,11 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
     initialization: Initialization = "auto"
     label_smoothing: BelowOne = 0.0
     standardize: bool = True
-    batch_size: Positive[int] = 200
-    max_epochs: Positive[int] = 50
-    optimizer: str | Callable[..., Any] = "adamw"
+    batch_size: Count = 200
+    max_epochs: Count | None = 50
     learning_rate: Positive[float] = 0.01
-    schedule: str | Callable[..., Any] = "cosine"
+    schedule: str | Callable = "cosine"
     weight_decay: NonNegative[float] = 0.01
-    clip_norm: Positive[float] | None = None
-    ema_decay: BelowOne | None = None
-    patience: Positive[int] | None = None
-    validation_fraction: BelowOne = 0.1
-    device: str = "cpu"
-    random_state: RandomState = None
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -161,7 +130,7 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             The labels, of any type that sorts, or a matrix of zeros and ones, a column a label.
@@ -216,7 +185,7 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -230,12 +199,31 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
             return np.concatenate([expit(-scores), expit(scores)], axis=1)
         return softmax(scores, axis=1)
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give the logarithm of the probability of each class, or of each label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._predicted(X)
+        if self.multilabel_:
+            return log_expit(scores)
+        if self.n_outputs_ == 1:
+            return np.concatenate([log_expit(-scores), log_expit(scores)], axis=1)
+        return log_softmax(scores, axis=1)
+
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable label of each row, or the set of its labels.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
 
         Returns

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import BelowOne, NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
 from panlearn.neural._layers import Activation, Initialization, Normalization
+from panlearn.neural._moves import Objective
 from panlearn.neural._objectives import squared_loss
-from panlearn.neural._perceptrons import MultilayerPerceptron, moments
-from panlearn.neural._run import Objective
+from panlearn.neural._perceptrons import MultilayerPerceptron
+from panlearn.neural._scaling import moments
 
 
 @dataclass(eq=False, repr=False)
@@ -41,31 +42,6 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
         "lecun_uniform", "lecun_normal", "orthogonal", or "auto" to suit the activation.
     standardize : bool, default=True
         Whether to bring each feature to mean 0 and variance 1 first.
-    batch_size : int, default=200
-        Rows a step.
-    max_epochs : int, default=50
-        Passes over the rows.
-    optimizer : str or callable, default="adamw"
-        As in `neural.train`.
-    learning_rate : float, default=0.01
-        Of the first step.
-    schedule : str or callable, default="cosine"
-        As in `neural.train`.
-    weight_decay : float, default=0.01
-        The optimiser's, on matrices.
-    clip_norm : float, default=None
-        The largest norm of the gradient.
-    ema_decay : float, default=None
-        The decay of an average of the weights to predict with.
-    patience : int, default=None
-        Hold a part of the rows out, stop after so many epochs without a lower loss on it, and keep
-        the best weights.
-    validation_fraction : float, default=0.1
-        The part that is held out if there is patience.
-    device : str, default="cpu"
-        Where to compute.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the weights, the order of the rows, and dropout.
 
     Attributes
     ----------
@@ -123,18 +99,11 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
     normalization: Normalization | None = None
     initialization: Initialization = "auto"
     standardize: bool = True
-    batch_size: Positive[int] = 200
-    max_epochs: Positive[int] = 50
-    optimizer: str | Callable[..., Any] = "adamw"
+    batch_size: Count = 200
+    max_epochs: Count | None = 50
     learning_rate: Positive[float] = 0.01
-    schedule: str | Callable[..., Any] = "cosine"
+    schedule: str | Callable = "cosine"
     weight_decay: NonNegative[float] = 0.01
-    clip_norm: Positive[float] | None = None
-    ema_decay: BelowOne | None = None
-    patience: Positive[int] | None = None
-    validation_fraction: BelowOne = 0.1
-    device: str = "cpu"
-    random_state: RandomState = None
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -142,7 +111,7 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The targets.
@@ -189,7 +158,7 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -201,9 +170,13 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
         return outputs * self.target_scale_ + self.target_mean_
 
     def _scale_targets(self, rows: Any) -> None:
-        mean, scale = moments(rows.y, rows.weight)
-        self.target_mean_, self.target_scale_ = mean.astype(rows.dtype), scale.astype(rows.dtype)
-        self.n_outputs_ = 1 if rows.y.ndim == 1 else rows.y.shape[1]
+        if self.warm_start and "target_mean_" in vars(self):
+            return
+        mean, scale = moments(rows.y.reshape(len(rows.y), -1), rows.weight)
+        shape = rows.y.shape[1:]  # a number for y of one dimension
+        self.target_mean_ = mean.astype(rows.dtype).reshape(shape)
+        self.target_scale_ = scale.astype(rows.dtype).reshape(shape)
+        self.n_outputs_ = len(mean)
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
         return ((y - self.target_mean_) / self.target_scale_).reshape(len(y), -1)

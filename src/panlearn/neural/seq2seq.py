@@ -11,14 +11,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, Positive
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences
 from panlearn.core.sources import SequenceRows, Sequences
 from panlearn.neural import _sequences
 from panlearn.neural._attention import EncoderDecoder, search
 from panlearn.neural._estimator import DeepEstimator
-from panlearn.neural._fields import Optimizer, Schedule
 from panlearn.neural._recurrence import Ragged, within
 
 _ROWS = 256  # sources of a batch when nothing is learned
@@ -48,24 +47,6 @@ class RecurrentSeq2Seq(DeepEstimator):
         How many beginnings of an answer `predict` keeps; with 1 it takes the best symbol each time.
     symbols : array-like or None, default=None
         The symbols that a source may hold; those of the training sources if not given.
-    batch_size : int, default=32
-        Pairs of a step.
-    max_epochs : int, default=10
-        Passes over the pairs.
-    optimizer : str or callable, default="adamw"
-        See `neural.train`.
-    learning_rate : float, default=0.005
-        The step length.
-    schedule : str or callable, default="constant"
-        The factor of the step length over time, see `neural.train`.
-    weight_decay : float, default=0.0
-        How strongly weights, not biases, are pulled towards zero.
-    clip_norm : float or None, default=1.0
-        The largest norm of a gradient.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds the first weights, the order of the pairs and dropout.
-    verbose : bool, default=False
-        Whether to report progress.
 
     Attributes
     ----------
@@ -121,15 +102,8 @@ class RecurrentSeq2Seq(DeepEstimator):
     dropout: BelowOne = 0.0
     beam_width: Count = 1
     symbols: np.ndarray | None = None
-    batch_size: Count = 32
-    max_epochs: Count = 10
-    optimizer: Optimizer = "adamw"
     learning_rate: Positive[float] = 5e-3
-    schedule: Schedule = "constant"
-    weight_decay: NonNegative[float] = 0.0
     clip_norm: Positive[float] | None = 1.0
-    random_state: RandomState = None
-    verbose: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

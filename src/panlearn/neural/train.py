@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from torch import nn
-
-from panlearn.core.parameters import RandomState
-from panlearn.neural._hooks import Hook
-from panlearn.neural._run import Objective, Run
+from panlearn.neural._moves import Objective
+from panlearn.neural._run import Run
+from panlearn.neural.settings import Settings, document_function
 
 
+@document_function
 def train(
-    module: nn.Module,
+    target: Any,
     objective: Objective,
     data: Any,
     *,
-    batch_size: int = 32,
-    max_epochs: int | None = None,
-    max_steps: int | None = None,
-    optimizer: Any = "adamw",
-    learning_rate: float = 1e-3,
-    schedule: Any = "constant",
-    weight_decay: float = 0.0,
-    clip_norm: float | None = None,
-    accumulate: int = 1,
-    ema_decay: float | None = None,
-    precision: str = "float32",
     validation: Any = None,
-    patience: int | None = None,
     order: Any = "shuffle",
-    checkpoint: str | Path | None = None,
-    checkpoint_every: int | None = None,
-    resume: bool = False,
-    hooks: Sequence[Hook] = (),
-    random_state: RandomState = None,
-    verbose: bool = False,
-    strategy: str = "ddp",
+    **settings: Any,
 ) -> Run:
     r"""Minimise an objective over the parameters of a module, a batch at a time.
 
@@ -49,80 +28,47 @@ def train(
 
     Parameters
     ----------
-    module : torch.nn.Module
-        Is trained in place, where it lives; left in evaluation mode.
+    target : torch.nn.Module, Player, or dict of these
+        Who learns. Modules are trained in place, where they live, and left in evaluation mode.
     objective : callable
-        ``objective(module, batch)`` returns the loss of each example of a batch, of any shape, or
-        a tuple of losses and weights of one shape. The loop takes the mean.
-    data : tuple of arrays, iterable, callable or Batcher
+        ``objective(target, batch)`` or ``objective(target, batch, step)`` returns the loss of each
+        example of a batch, of any shape, or a tuple of losses and weights of one shape. The loop
+        takes the mean. It sees the target as it was given. The step has ``normal(*size)``,
+        ``uniform(*size)`` and ``integers(high, *size)``, noise for each row of the batch;
+        ``gather(rows)``, those of all processes with their gradient; ``note(name=values)``, whose
+        means become columns of the history; ``number``, ``epoch`` and ``training``. A generator
+        plays a game: it yields ``player, losses`` or ``player, losses, weights``, and the loop
+        makes one update of that player for each.
+    data : tuple or dict of arrays, iterable, callable or Batcher
         Arrays or tensors of one length, which are cut into batches (memory-mapped ones stay on
         disk); an iterable of batches, or a function that returns a fresh one each epoch; or
         whatever has the methods of `batches.Batcher`.
-    batch_size : int, default=32
-        Rows a step, over all processes and pieces.
-    max_epochs : int, default=None
-        The most epochs; 10 if `max_steps` is not given either.
-    max_steps : int, default=None
-        The most steps.
-    optimizer : str, class, callable or rule, default="adamw"
-        A name of `torch.optim` in lower case; a class of it or a `functools.partial` of one; a
-        function from parameter groups to an optimiser; or a rule of `panlearn.optimize.rules`.
-    learning_rate : float, default=0.001
-        :math:`\eta`.
-    schedule : str, callable or class, default="constant"
-        The factor s: "constant", "linear" or "cosine" to zero, "warmup_cosine"; a function of the
-        step such as those of `panlearn.optimize.schedules`; or a class, or partial, of
-        `torch.optim.lr_scheduler`, which then counts steps.
-    weight_decay : float, default=0.0
-        The optimiser's; it leaves out biases, norms and other vectors.
-    clip_norm : float, default=None
-        The largest norm of the gradient; a longer one is shortened to it.
-    accumulate : int, default=1
-        In how many pieces a batch is computed, to save memory; the step is the same.
-    ema_decay : float, default=None
-        The decay of an exponential moving average of the weights, which validation sees and the
-        module ends with.
-    precision : {"float32", "bfloat16"}, default="float32"
-        "bfloat16" computes losses under `torch.autocast`; the weights stay as they are.
     validation : tuple of arrays, iterable, callable or Batcher, default=None
-        Data whose loss is measured after each epoch.
-    patience : int, default=None
-        Stop after so many epochs without a lower validation loss, and go back to the best weights.
+        Data whose loss is measured for each row of the history.
     order : "shuffle", "given", array or callable, default="shuffle"
         The order of the rows of arrays, see `batches.Arrays`; `batches.Curriculum` is one.
-    checkpoint : path, default=None
-        A folder to keep the state of the run in.
-    checkpoint_every : int, default=None
-        Steps between checkpoints; None for one an epoch.
-    resume : bool, default=False
-        Go on with the run in the folder if there is one. Without it, a folder that holds a run is
-        refused.
-    hooks : sequence of Hook, default=()
-        Called after each step and epoch.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the order of the rows, dropout, and whatever the objective draws from PyTorch's
-        generator. The global generator is left as it was.
-    verbose : bool, default=False
-        Whether to report on standard error: loss, steps a second, time left.
-    strategy : {"ddp", "fsdp"}, default="ddp"
-        Under torchrun: whether every process holds all weights, or each a shard.
 
     Returns
     -------
     Run
-        ``history`` (a dict of lists, one value an epoch: ``loss``, ``validation_loss``,
-        ``learning_rate``), ``epoch``, ``step`` and ``stopped``, which says why it ended:
+        ``history`` (a dict of lists, one value an epoch or `evaluate_every` steps: ``loss``,
+        ``validation_loss``, ``learning_rate``, what the objective noted, and ``name_loss`` of each
+        of several players), ``epoch``, ``step`` and ``stopped``, which says why it ended:
         "max_epochs", "max_steps", "patience", "hook" or "interrupted".
 
     Notes
     -----
     The mean is over the whole batch, whatever the number of pieces and processes and however they
-    differ in size: losses and weights are summed apart and divided once.
+    differ in size: losses and weights are summed apart and divided once. A parameter that a batch
+    does not use has a gradient of zero.
 
-    The order of epoch e comes from (seed, e), dropout of step t from (seed, t, process). So a
-    position in the data is two numbers, and a run that is killed at any moment and resumed ends
-    with the same bits as one that was not. A checkpoint is one safetensors file, written beside the
-    old one and renamed over it.
+    The order of epoch e comes from (seed, e), noise and dropout of the library's modules in step t
+    from (seed, t) for the whole batch, PyTorch's own dropout from (seed, t, process). So a position
+    in the data is two numbers, and a run that is killed at any moment and resumed ends with the
+    same bits as one that was not; so does one that `max_steps` or a hook ended and that is made
+    longer, if its schedule does not ask for the number of steps. A checkpoint is one safetensors
+    file, written beside the old one and renamed over it; it holds what the steps depend on, and
+    other settings or data are refused by name.
 
     A loss that is not finite raises `DivergenceError` with the step and the batch, before the
     weights are touched; if they are no longer finite themselves, those of a few steps before are
@@ -152,38 +98,25 @@ def train(
     ...             learning_rate=0.5, schedule="cosine", random_state=0)
     >>> round(line.weight.item(), 2), round(line.bias.item(), 2), run.stopped
     (3.0, 1.0, 'max_epochs')
+
+    Two players, one move each a step:
+
+    >>> players = {"a": torch.nn.Linear(1, 1), "b": torch.nn.Linear(1, 1)}
+    >>> def game(players, batch):
+    ...     (x,) = batch
+    ...     for player in players.values():
+    ...         yield player, (player(x) - x) ** 2
+    >>> sorted(train(players, game, (x,), max_epochs=1, random_state=0).history)
+    ['a_loss', 'b_loss', 'learning_rate', 'loss']
     """
-    run = Run(
-        module,
-        objective,
-        data,
-        batch_size=batch_size,
-        max_epochs=max_epochs,
-        max_steps=max_steps,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        weight_decay=weight_decay,
-        clip_norm=clip_norm,
-        accumulate=accumulate,
-        ema_decay=ema_decay,
-        precision=precision,
-        validation=validation,
-        patience=patience,
-        order=order,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        hooks=hooks,
-        random_state=random_state,
-        verbose=verbose,
-        strategy=strategy,
-    )
+    run = Run(target, objective, data, Settings(**settings), validation=validation, order=order)
     try:
-        for _ in run.epochs():
+        for _ in run.rows():
             pass
     except KeyboardInterrupt:
-        run.stopped = "interrupted"
-        run.checkpoint = None  # the step was cut short: the last whole state is on disk
+        run.stopped = "interrupted"  # the step was cut short: the last whole state is on disk
+    except BaseException:
+        run.release()
+        raise
     run.finish()
     return run

@@ -12,10 +12,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive, RandomState
+from panlearn.core.parameters import BelowOne, Count, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
-from panlearn.neural._fields import Optimizer, Schedule
+from panlearn.neural._step import Dropout
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
 from panlearn.text._language_model import WordLanguageModel
 
@@ -31,7 +31,7 @@ class Window(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(n_words + 3, embedding_size)
         self.hidden = nn.Linear(window * embedding_size, hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.head = nn.Linear(hidden_size, n_words + 2)
         nn.init.normal_(self.embedding.weight, std=0.3)
         nn.init.zeros_(self.head.weight)  # at first every word is as probable as any other
@@ -66,22 +66,6 @@ class WindowLanguageModel(WordLanguageModel, DeepEstimator):
         Words of fewer occurrences are learned as the unknown word.
     tokenizer : WordTokenizer or callable, default=WordTokenizer(pattern=r"\w+")
         Cuts a text into words; ``WordTokenizer(pattern="(?s).")`` into characters.
-    batch_size : int, default=128
-        Words of a step.
-    max_epochs : int, default=10
-        Passes over the words.
-    optimizer : str or callable, default="adamw"
-        See `neural.train`.
-    learning_rate : float, default=0.005
-        The step length.
-    schedule : str or callable, default="constant"
-        The factor of the step length over time, see `neural.train`.
-    weight_decay : float, default=0.0
-        How strongly weights, not biases, are pulled towards zero.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds the first weights, the order of the words and dropout.
-    verbose : bool, default=False
-        Whether to report progress.
 
     Attributes
     ----------
@@ -130,13 +114,7 @@ class WindowLanguageModel(WordLanguageModel, DeepEstimator):
     min_count: Positive[int] = 1
     tokenizer: Tokenizer = WordTokenizer(pattern=r"\w+")
     batch_size: Count = 128
-    max_epochs: Count = 10
-    optimizer: Optimizer = "adamw"
     learning_rate: Positive[float] = 5e-3
-    schedule: Schedule = "constant"
-    weight_decay: NonNegative[float] = 0.0
-    random_state: RandomState = None
-    verbose: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

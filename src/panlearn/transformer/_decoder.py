@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from panlearn.core.parameters import Bounds, Positive, check_parameters
 from panlearn.core.value import Value
+from panlearn.neural._step import drop
 from panlearn.transformer._gelu import gelu
 from panlearn.transformer._head import linear_cross_entropy
 from panlearn.transformer._positions import rotary_positions, sinusoidal_positions
@@ -184,7 +185,7 @@ class Block(nn.Module):
         return x + self.drop(self.feed_forward(self.feed_forward_norm(x)))
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout) if self.training and self.dropout else x
+        return drop(x, self.dropout, self.training)
 
 
 class Decoder(nn.Module):
@@ -205,15 +206,31 @@ class Decoder(nn.Module):
             for last in (block.attention.output, block.feed_forward.down):
                 last.weight.data.div_(math.sqrt(2 * config.n_layers))
 
-    def forward(self, ids: Tensor, targets: Tensor | None = None) -> Tensor:
-        """Score every next token, shape (batch, n, n_tokens); with targets, -log p of those."""
+    def forward(self, ids: Tensor) -> Tensor:
+        """Score every next token, shape (batch, n, n_tokens)."""
+        return F.linear(self.states(ids), self.projection)
+
+    def losses(self, ids: Tensor, targets: Tensor, emphasis: Tensor | None = None) -> Tensor:
+        """Give -log p of the token that follows each, shape (batch, n), without the scores of all.
+
+        `emphasis` tells what the losses will be multiplied by, of the same shape.
+        """
+        states = self.states(ids).flatten(0, 1)
+        hint = None if emphasis is None else emphasis.flatten()
+        found = linear_cross_entropy(states, self.projection, targets.flatten(), hint)
+        return found.view(targets.shape)
+
+    def states(self, ids: Tensor) -> Tensor:
+        """What the head sees of each token, shape (batch, n, width)."""
         x, rotation = self.embed(ids, torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x, rotation=rotation)
-        x, head = self.norm(x), self.tokens.weight if self.head is None else self.head.weight
-        if targets is None:
-            return F.linear(x, head)
-        return linear_cross_entropy(x.flatten(0, 1), head, targets.flatten()).view(targets.shape)
+        return self.norm(x)
+
+    @property
+    def projection(self) -> Tensor:
+        """The vectors that tokens are scored by, shape (n_tokens, width)."""
+        return self.tokens.weight if self.head is None else self.head.weight
 
     def last(self, ids: Tensor, cache: Cache) -> Tensor:
         """Go on from what a cache holds: the last token as the head sees it, (batch, width)."""
@@ -231,7 +248,7 @@ class Decoder(nn.Module):
             rotation = self.places()[:, positions].to(x).unsqueeze(-3)
         else:
             x = x + F.embedding(positions, self.places().to(x))
-        return F.dropout(x, self.config.dropout, self.training), rotation
+        return drop(x, self.config.dropout, self.training), rotation
 
     def places(self) -> Tensor:
         """Give what is added to a token at each place, or the cosines and sines that turn it."""

@@ -135,6 +135,8 @@ class Generation:
     choice : Choice
     generators : sequence of numpy.random.Generator
         One a row, so that what a row draws does not depend on the others.
+    scored : bool, default=False
+        Whether ``log_probs`` is to hold those of the tokens that `step` chose last.
     """
 
     def __init__(
@@ -145,9 +147,12 @@ class Generation:
         max_tokens: int,
         choice: Choice,
         generators: Sequence[np.random.Generator],
+        scored: bool = False,
     ) -> None:
+        self._scored = scored
+        self.log_probs = np.full(len(prompts), np.nan)
         self._decoder, self._choice, self._generators = decoder, choice, generators
-        self._head = decoder.head.weight if decoder.head else decoder.tokens.weight.detach()
+        self._head = decoder.projection.detach()
         self._plain = PlainDecoder(decoder) if PlainDecoder.suits(decoder, len(prompts)) else None
         longest = max(map(len, prompts))
         # a row needs as many columns as the context; twice that, and rows seldom have to move
@@ -173,6 +178,9 @@ class Generation:
         else:
             scores = F.linear(self._decoder.last(fresh, cache), self._head)
         chosen = self._choice(scores, self._uniform)
+        if self._scored:
+            law = scores.double().log_softmax(dim=-1)
+            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
         if self._known == cache.capacity:
             self._move()
         if self._known < cache.capacity:  # the last token of a run has no column and needs none

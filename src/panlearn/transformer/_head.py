@@ -7,8 +7,9 @@ r"""The loss of the last layer, without the table of all scores.
 
 A vocabulary is long, so the scores of a batch are by far its largest table. Here a piece of rows is
 scored, turned into probabilities and into its share of both gradients in one buffer, while it is
-in the cache. The gradient of the weights is that of the sum of the losses; should the losses be
-weighted in the end, the pieces are worked out again.
+in the cache. The gradient of the weights is that of the sum of the losses, weighted if the weights
+are told beforehand; should the losses be weighted otherwise in the end, the pieces are worked out
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from torch import Tensor
 _BUFFER = 1 << 23  # scores at once: 32 MB
 
 
-def linear_cross_entropy(x: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+def linear_cross_entropy(
+    x: Tensor, weight: Tensor, targets: Tensor, emphasis: Tensor | None = None
+) -> Tensor:
     """Give -log softmax(x weight')[target] of each row.
 
     Parameters
@@ -30,6 +33,9 @@ def linear_cross_entropy(x: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
     x : tensor of shape (n, width)
     weight : tensor of shape (n_tokens, width)
     targets : tensor of int64 of shape (n,)
+    emphasis : tensor of shape (n,), default=None
+        What the losses will be multiplied by, up to a factor. They are the same with it and
+        without; their gradient is then ready.
 
     Returns
     -------
@@ -39,33 +45,44 @@ def linear_cross_entropy(x: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
     if not precise or torch.is_autocast_enabled(x.device.type):
         return F.cross_entropy(F.linear(x, weight), targets, reduction="none")
     if torch.is_grad_enabled():
-        return _LinearCrossEntropy.apply(x, weight, targets)
+        hint = x.new_ones(len(x)) if emphasis is None else emphasis.detach().to(x)
+        return _LinearCrossEntropy.apply(x, weight, targets, hint)
     return _work_out(x, weight, targets, differentiate=False)[0]
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
-        losses, *gradients = _work_out(x, weight, targets)
-        ctx.save_for_backward(x, weight, targets, *gradients)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, targets: Tensor, hint: Tensor) -> Tensor:
+        losses, *gradients = _work_out(x, weight, targets, hint[:, None])
+        ctx.save_for_backward(x, weight, targets, hint, *gradients)
         return losses
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None]:
-        x, weight, targets, of_x, of_weight = ctx.saved_tensors
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        x, weight, targets, hint, of_x, of_weight = ctx.saved_tensors
         if torch.is_grad_enabled():  # derivatives of these are wanted too: the table as it is
             error = F.linear(x, weight).softmax(1) - F.one_hot(targets, len(weight))
             error = error * outer[:, None]
-            return error @ weight, error.t() @ x, None
-        alike = not any(outer.stride()) or bool((outer == outer[0]).all())
-        if len(outer) and alike:  # the gradient of a sum or a mean
-            return of_x * outer[0], of_weight * outer[0], None
+            return error @ weight, error.t() @ x, None, None
+        factor = _factor(outer, hint)
+        if factor is not None:
+            return of_x * factor, of_weight * factor, None, None
         _, of_x, of_weight = _work_out(x, weight, targets, outer[:, None])
-        return of_x, of_weight, None
+        return of_x, of_weight, None, None
+
+
+def _factor(outer: Tensor, hint: Tensor) -> Tensor | None:
+    """The number that `outer` is `hint` times, if there is one."""
+    if not len(hint) or not hint.any():
+        return None
+    largest = hint.abs().argmax()
+    factor = outer[largest] / hint[largest]
+    alike = torch.isclose(outer, factor * hint, rtol=8 * torch.finfo(hint.dtype).eps, atol=0.0)
+    return factor if bool(alike.all()) else None
 
 
 def _work_out(
-    x: Tensor, weight: Tensor, targets: Tensor, outer: Any = 1.0, *, differentiate: bool = True
+    x: Tensor, weight: Tensor, targets: Tensor, outer: Any = None, *, differentiate: bool = True
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The losses and the gradients of the sum of the losses times `outer`."""
     losses = x.new_empty(len(x))
@@ -81,7 +98,7 @@ def _work_out(
         total = scores.exp_().sum(1, keepdim=True)  # probabilities are scores / total
         losses[piece] = (total.log() - wanted)[:, 0]
         if differentiate:
-            share = (outer[piece] if isinstance(outer, Tensor) else outer) / total
+            share = outer[piece] / total
             torch.mm(scores, weight, out=of_x[piece]).mul_(share)
             of_weight.addmm_(scores.t(), rows * share)
     if differentiate:

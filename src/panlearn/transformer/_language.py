@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
 
 
-def next_token_losses(module: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
-    """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector."""
-    (ids,) = batch
-    return module(ids[:, :-1], ids[:, 1:]).flatten()
+def next_token_losses(module: Any, batch: tuple[Tensor, ...]) -> Any:
+    """-log p(x_t | x_1, ..., x_(t-1)) for every token but the first of each row, as one vector.
+
+    A batch is (ids,) or (ids, weights); the weights are those of the tokens that are predicted.
+    """
+    ids, *weights = batch
+    if not weights:
+        return module.losses(ids[:, :-1], ids[:, 1:]).flatten()
+    (weight,) = weights
+    return module.losses(ids[:, :-1], ids[:, 1:], weight).flatten(), weight.flatten()
+
+
+def check_tokens(tokens: np.ndarray, n_tokens: int | None) -> np.ndarray:
+    """Refuse a stream that is too short, or holds a token that the vocabulary has not."""
+    if len(tokens) < 2:
+        raise ValueError(f"the stream has {len(tokens)} tokens; two are needed to learn from")
+    if tokens.min() < 0 or (n_tokens is not None and tokens.max() >= n_tokens):
+        allowed = "zero or more" if n_tokens is None else f"0 to {n_tokens - 1}"
+        wrong = tokens.min() if tokens.min() < 0 else tokens.max()
+        raise ValueError(f"the stream holds the token {wrong}; allowed are {allowed}")
+    return tokens
 
 
 class Windows:
@@ -31,6 +50,12 @@ class Windows:
 
     def __len__(self) -> int:
         return -(-self.n_windows // self.batch_size)
+
+    def identity(self) -> str:
+        """Tell this stream from others, by its length and a sample of it."""
+        sample = self.tokens[np.linspace(0, len(self.tokens) - 1, 4096).astype(int)]
+        digest = hashlib.sha256(np.asarray(sample, dtype=np.int64).tobytes()).hexdigest()
+        return f"{len(self.tokens)} {self.context} {digest}"
 
     def epoch(
         self, epoch: int, rng: np.random.Generator, rank: int = 0, world: int = 1, start: int = 0
@@ -85,3 +110,44 @@ def log_probabilities(
             n = len(ids) - 1
             found[number][first : first + counted] = -losses[row, n - counted : n]
     return found
+
+
+def completion_log_probabilities(
+    decoder: Any, prompts: Sequence[np.ndarray], completions: Sequence[np.ndarray]
+) -> tuple[Tensor, Tensor]:
+    """Log p of the tokens of completions given prompts, with gradient.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    prompts, completions : sequence of ndarray
+        Token ids, of prompts one at least.
+
+    Returns
+    -------
+    tuple of tensor of shape (n, m)
+        The logarithms, zero where a completion is shorter than the longest, and where it is not.
+    """
+    context = decoder.config.context
+    for i, (before, after) in enumerate(zip(prompts, completions, strict=True)):
+        if len(before) + len(after) > context + 1:
+            raise ValueError(
+                f"prompt and completion {i} have {len(before) + len(after)} tokens; the context "
+                f"has room for {context} and predicts one more"
+            )
+    device = decoder.tokens.weight.device
+    lengths = [len(after) for after in completions]
+    longest = max(len(b) + n for b, n in zip(prompts, lengths, strict=True))
+    ids = np.zeros((len(prompts), max(longest, 2)), dtype=np.int64)
+    places = np.zeros((len(prompts), max(lengths, default=0)), dtype=np.int64)
+    for row, (before, after) in enumerate(zip(prompts, completions, strict=True)):
+        ids[row, : len(before) + len(after)] = np.concatenate([before, after])
+        places[row] = len(before) - 1 + np.arange(places.shape[1])
+    rows = torch.from_numpy(ids).to(device)
+    there = torch.arange(places.shape[1]) < torch.tensor(lengths)[:, None]
+    there = there.to(device)
+    at = torch.from_numpy(places).clamp(max=rows.shape[1] - 2).to(device)
+    emphasis = torch.zeros(len(rows), rows.shape[1] - 1, device=device)
+    emphasis.scatter_add_(1, at, there.to(emphasis.dtype))  # padding counts for nothing
+    losses = decoder.losses(rows[:, :-1], rows[:, 1:], emphasis)
+    return -losses.gather(1, at) * there, there

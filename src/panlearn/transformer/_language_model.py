@@ -15,15 +15,15 @@ from panlearn.text import BPETokenizer
 from panlearn.text._documents import as_list
 from panlearn.transformer._decoder import Decoder, GPTConfig
 from panlearn.transformer._generation import Choice, Generation
-from panlearn.transformer._language import log_probabilities
-from panlearn.transformer._texts import Answer, row_generators
+from panlearn.transformer._language import completion_log_probabilities, log_probabilities
+from panlearn.transformer._texts import Answer, Completion, row_generators
 
 
 class LanguageModel(DeepEstimator):
     """An estimator whose module is a decoder; abstract.
 
-    A subclass sets ``config_``, ``n_tokens_``, ``tokenizer_``, ``start_token_`` and ``end_token_``
-    beside the weights.
+    A subclass sets ``config_``, ``n_tokens_``, ``tokenizer_``, ``start_token_``, ``end_token_`` and
+    ``end_tokens_``, all that end a text, beside the weights.
     """
 
     config_: GPTConfig
@@ -31,6 +31,7 @@ class LanguageModel(DeepEstimator):
     tokenizer_: BPETokenizer | None
     start_token_: int | None
     end_token_: int | None
+    end_tokens_: tuple[int, ...]
     batch_size: int
     device: str
 
@@ -119,7 +120,7 @@ class LanguageModel(DeepEstimator):
         prompts : str, list of token ids, or list of these, default=""
             What to continue, of any lengths up to the context.
         max_tokens : int, default=100
-            The most tokens to add. A text ends earlier at the token for the end of a document.
+            The most tokens to add. A text ends earlier at a token of ``end_tokens_``.
         temperature : float, default=0.0
             Zero takes the most probable token. Else one is drawn from
             :math:`p_i \propto \exp(s_i / \text{temperature})`.
@@ -139,13 +140,92 @@ class LanguageModel(DeepEstimator):
         """
         if not isinstance(prompts, str | list | tuple | np.ndarray):
             raise ValueError(f"prompts must be a str or a list; got a {type(prompts).__name__}")
-        single = isinstance(prompts, str) or (len(prompts) > 0 and not _holds_prompts(prompts))
+        single = _is_one(prompts)
         choice = Choice(temperature, top_k, top_p)
         answers = self._answers([prompts] if single else list(prompts), stop)
         for _ in self._steps(answers, max_tokens, choice, random_state):
             pass
         made = [answer.value for answer in answers]
         return made[0] if single else made
+
+    def complete(
+        self,
+        prompts: Any = "",
+        *,
+        n_samples: int = 1,
+        max_tokens: int = 100,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        stop: str | tuple[str, ...] | list[str] = (),
+        random_state: RandomState = None,
+    ) -> list[list[Completion]]:
+        r"""Go on with each prompt several times, and tell how probable every token was.
+
+        Parameters
+        ----------
+        prompts : str, list of token ids, or list of these, default=""
+            What to continue.
+        n_samples : int, default=1
+            How often to continue each; every time has a random stream of its own.
+        max_tokens : int, default=100
+            The most tokens to add, as in `generate`, as are the next ones.
+        temperature : float, default=1.0
+            Zero takes the most probable token.
+        top_k : int, default=None
+            Draw from so many most probable tokens only.
+        top_p : float, default=1.0
+            Draw from the fewest tokens whose probability reaches this.
+        stop : str or list of str, default=()
+            A text ends before the first of these.
+        random_state : int, Generator, RandomState or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        list of list of Completion
+            Those of each prompt, in the order of the prompts.
+        """
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1; got {n_samples}")
+        each = [prompts] if _is_one(prompts) else list(prompts)
+        answers = self._answers([p for p in each for _ in range(n_samples)], stop)
+        choice = Choice(temperature, top_k, top_p)
+        for _ in self._steps(answers, max_tokens, choice, random_state, scored=True):
+            pass
+        found = [answer.completion() for answer in answers]
+        return [found[i : i + n_samples] for i in range(0, len(found), n_samples)]
+
+    def log_probabilities(self, prompts: Any, completions: Any) -> list[np.ndarray]:
+        r"""Give :math:`\log p(x_t \mid \text{prompt}, x_{<t})` of each token of completions.
+
+        Parameters
+        ----------
+        prompts : list of str or of lists of token ids
+            What was to be continued.
+        completions : list of str or of lists of token ids
+            What followed each; an end is a token like any other.
+
+        Returns
+        -------
+        list of ndarray of shape (n_tokens,)
+            With a prompt they fit into the context and one token more.
+        """
+        self._require_fitted()
+        before = [answer.prompt for answer in self._answers(list(prompts), ())]
+        after = self._ids(completions, "completion")
+        if len(before) != len(after):
+            raise ValueError(f"there are {len(before)} prompts and {len(after)} completions")
+        found: list[np.ndarray] = []
+        with torch.inference_mode():
+            for low in range(0, len(after), self.batch_size):
+                part = slice(low, low + self.batch_size)
+                values, there = completion_log_probabilities(
+                    self._decoder, before[part], after[part]
+                )
+                rows = zip(values.cpu().numpy(), there.cpu().numpy(), strict=True)
+                found += [row[real].astype(float) for row, real in rows]
+        return found
 
     def stream(
         self,
@@ -224,7 +304,12 @@ class LanguageModel(DeepEstimator):
         return self.start_token_ != self.end_token_
 
     def _steps(
-        self, answers: list[Answer], max_tokens: int, choice: Choice, random_state: RandomState
+        self,
+        answers: list[Answer],
+        max_tokens: int,
+        choice: Choice,
+        random_state: RandomState,
+        scored: bool = False,
     ) -> Iterator[None]:
         """Add a token to every answer that has not ended, again and again."""
         if max_tokens < 0:
@@ -238,11 +323,13 @@ class LanguageModel(DeepEstimator):
             max_tokens=max_tokens,
             choice=choice,
             generators=row_generators(prompts, generator(random_state)),
+            scored=scored,
         )
         for _ in range(max_tokens):
-            for answer, token in zip(answers, generation.step().tolist(), strict=True):
+            tokens = generation.step().tolist()
+            for answer, token, log_prob in zip(answers, tokens, generation.log_probs, strict=True):
                 if not answer.ended:
-                    answer.add(token, self.end_token_)
+                    answer.add(token, self.end_tokens_, log_prob)
             yield
             if all(answer.ended for answer in answers):
                 return
@@ -294,5 +381,8 @@ class LanguageModel(DeepEstimator):
         return found
 
 
-def _holds_prompts(prompts: Any) -> bool:
-    return not all(isinstance(p, int | np.integer) for p in prompts)
+def _is_one(prompts: Any) -> bool:
+    """Whether it is one prompt: a text, or token ids."""
+    if isinstance(prompts, str):
+        return True
+    return len(prompts) > 0 and all(isinstance(p, int | np.integer) for p in prompts)

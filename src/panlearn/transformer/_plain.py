@@ -56,7 +56,7 @@ class PlainDecoder:
             for block in decoder.blocks
         ]
         self._norm = _arrays(decoder.norm)
-        head = self._tokens if decoder.head is None else decoder.head.weight.detach().numpy()
+        head = decoder.projection.detach().numpy()
         self._head = head, np.zeros(len(head), dtype=np.float32)
         self._pool = ThreadPoolExecutor(n_threads())  # its threads start when there is work
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,46 @@ def row_generators(
     return made
 
 
+@dataclass(frozen=True)
+class Completion:
+    r"""What a model added to a prompt, and how probable each token of it was.
+
+    .. math:: \log p_\theta(x_t \mid x_1, \dots, x_{t-1})
+
+    Parameters
+    ----------
+    text : str or None
+        The text, up to a stop string; None if the model has no tokenizer.
+    tokens : ndarray of shape (n_tokens,)
+        All that was added, the token that ended it included.
+    log_probs : ndarray of shape (n_tokens,)
+        Logarithms of the probabilities that the model itself gives them, at temperature one and
+        without cuts.
+    ended : bool
+        Whether it came to its end, and did not run out of tokens.
+
+    References
+    ----------
+    Holtzman, A. et al. (2020). The curious case of neural text degeneration. ICLR.
+    https://arxiv.org/abs/1904.09751
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from panlearn.transformer import Completion
+    >>> found = Completion("ab", np.array([97, 98]), np.log([0.5, 0.5]), ended=False)
+    >>> float(np.exp(found.log_probs.sum()))
+    0.25
+    """
+
+    text: str | None
+    tokens: np.ndarray
+    log_probs: np.ndarray
+    ended: bool
+
+
 class Answer:
-    """What is added to one prompt, until the end token or a stop string."""
+    """What is added to one prompt, until an end token or a stop string."""
 
     def __init__(
         self,
@@ -63,14 +102,18 @@ class Answer:
     ) -> None:
         self.prompt, self._decode, self._stops, self._is_text = prompt, decode, stops, text
         self._tokens: list[int] = []
+        self._closing: list[int] = []  # the token that ended it
+        self._log_probs: list[float] = []
         self._given, self.ended = 0, False
         self._cut: int | None = None
         # a stop string ends in the newest token: only so much of the text has to be looked at
         self._tail = max(map(len, stops), default=0) + 8
 
-    def add(self, token: int, end: int | None) -> None:
+    def add(self, token: int, ends: tuple[int, ...], log_prob: float = np.nan) -> None:
         """Take the next token, and end if it says so."""
-        if token == end:
+        self._log_probs.append(log_prob)
+        if token in ends:
+            self._closing = [token]
             self.ended = True
             return
         self._tokens.append(token)
@@ -89,6 +132,12 @@ class Answer:
             return list(self._tokens)
         assert self._decode is not None
         return self._decode(self._tokens)[: self._cut]
+
+    def completion(self) -> Completion:
+        """All that is known of it."""
+        text = None if self._decode is None else self._decode(self._tokens)[: self._cut]
+        tokens = np.array([*self._tokens, *self._closing], dtype=np.int64)
+        return Completion(text, tokens, np.array(self._log_probs), self.ended)
 
     def fresh(self, *, final: bool = False) -> str:
         """What of the text is certain and was not given yet."""

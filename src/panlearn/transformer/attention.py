@@ -49,6 +49,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from panlearn.neural._step import current_step, drop
 from panlearn.transformer import _causal
 from panlearn.transformer._positions import rotary_positions, rotate, sinusoidal_positions
 
@@ -156,6 +157,8 @@ def attention(
     if causal and (mask is not None or n != m):
         lower = causal_mask(n, m).to(query.device)
         mask, causal = lower if mask is None else mask & lower, False
+    if dropout and current_step() is not None:  # the fused kernel draws from a global generator
+        return drop(attention_weights(query, key, mask=mask, causal=causal), dropout) @ value
     mean = F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal)
     if mask is None:
         return mean

@@ -6,17 +6,18 @@ import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import Bounds, Fraction, NonNegative, Positive, RandomState
+from panlearn.core.parameters import Count, NonNegative, Positive
 from panlearn.core.random import generator
 from panlearn.text import BPETokenizer
 from panlearn.transformer import _checkpoint
 from panlearn.transformer._decoder import Decoder, GPTConfig
-from panlearn.transformer._language import Windows, held_out, next_token_losses
+from panlearn.transformer._language import Windows, check_tokens, held_out, next_token_losses
 from panlearn.transformer._language_model import LanguageModel
 from panlearn.transformer._texts import END, encode_corpus
 
@@ -37,38 +38,6 @@ class GPT(LanguageModel):
     tokenizer : BPETokenizer, default=None
         One that is fitted is used as it is; else a copy of it is fitted to the documents. None
         takes bytes as tokens. The first special token stands between documents.
-    batch_size : int, default=16
-        Windows, each as long as the context, a step.
-    max_epochs : int, default=10
-        The most times that the documents are read.
-    max_steps : int, default=None
-        The most steps.
-    optimizer : str or callable, default="adamw"
-        As in `neural.train`, as are the next ones.
-    learning_rate : float, default=0.001
-        The highest step.
-    schedule : str or callable, default="warmup_cosine"
-        How the step changes.
-    weight_decay : float, default=0.1
-        Of matrices; biases and norms are left out.
-    clip_norm : float, default=1.0
-        The largest norm of a gradient.
-    accumulate : int, default=1
-        Parts that a batch is computed in, to save memory.
-    ema_decay : float, default=None
-        Decay of an average of the weights.
-    precision : str, default="float32"
-        Or "bfloat16", where the device has it.
-    validation_fraction : float, default=0.0
-        The last part of the text, which is kept out and measured after each epoch.
-    patience : int, default=None
-        Epochs without a lower validation loss before training stops, with the best weights.
-    device : str, default="cpu"
-        Where the decoder computes.
-    random_state : int, Generator, RandomState or None, default=None
-        Seeds weights, windows and dropout.
-    verbose : bool, default=False
-        Whether to report progress.
 
     Attributes
     ----------
@@ -82,6 +51,8 @@ class GPT(LanguageModel):
         Size of the vocabulary.
     start_token_, end_token_ : int or None
         Stand before and after a document.
+    end_tokens_ : tuple of int
+        All tokens that end a text; some models have several.
     n_iter_ : int
         Epochs.
     converged_ : bool
@@ -122,79 +93,74 @@ class GPT(LanguageModel):
     config: GPTConfig | None = None
     tokenizer: BPETokenizer | None = None
     _: KW_ONLY
-    batch_size: Positive[int] = 16
-    max_epochs: Positive[int] | None = 10
-    max_steps: Positive[int] | None = None
-    optimizer: str | Callable[..., Any] = "adamw"
-    learning_rate: Positive[float] = 1e-3
-    schedule: str | Callable[..., Any] = "warmup_cosine"
+    batch_size: Count = 16
+    schedule: str | Callable = "warmup_cosine"
     weight_decay: NonNegative[float] = 0.1
     clip_norm: Positive[float] | None = 1.0
-    accumulate: Annotated[int, Bounds(1, 2**20, closed_low=True, closed_high=True)] = 1
-    ema_decay: Fraction[float] | None = None
-    precision: Literal["float32", "bfloat16"] = "float32"
-    validation_fraction: Annotated[float, Bounds(0, 1, closed_low=True)] = 0.0
-    patience: Positive[int] | None = None
-    device: str = "cpu"
-    random_state: RandomState = None
-    verbose: bool = False
 
     @fitting
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int | None = None,
-        resume: bool = False,
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from documents.
 
         Parameters
         ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            Documents, which are strung together in their order. Tokens are kept in memory.
+        X : iterable of str or of list of str, Batches, Dask bag, or array of token ids
+            Documents, which are strung together in their order; or one stream of tokens that is
+            ready, such as ``np.memmap("tokens.bin", dtype=np.uint16, mode="r")``, which stays on
+            disk.
         y : object, default=None
             Ignored.
-        checkpoint : path, default=None
-            A folder to keep the state of the run in.
-        checkpoint_every : int, default=None
-            Steps between checkpoints; an epoch if None.
-        resume : bool, default=False
-            Whether to go on from the checkpoint, if there is one.
 
         Returns
         -------
         GPT
             The model itself.
         """
-        self.tokenizer_, tokens = encode_corpus(self, X, self._fit_tokenizer)
-        self.n_tokens_, self.config_ = self.tokenizer_.n_tokens, self.config or GPTConfig()
-        self.start_token_ = self.end_token_ = next(iter(self.tokenizer_.special_tokens_.values()))
-        cut = len(tokens) - int(self.validation_fraction * len(tokens))
+        tokens = self._tokens(X)
+        held = self._held_fraction
+        cut = len(tokens) - int(held * len(tokens))
         context, validation = self.config_.context, None
-        if self.validation_fraction:
+        if held:
             if min(cut, len(tokens) - cut) < 2:
                 raise ValueError(
-                    f"validation_fraction={self.validation_fraction} of {len(tokens)} tokens "
+                    f"validation_fraction={held} of {len(tokens)} tokens "
                     "leaves too few to learn from or to measure on"
                 )
             validation = (held_out(tokens[cut:], context),)
         windows = Windows(tokens[:cut], context, self.batch_size)
         rng = generator(self.random_state)
         module = self._initial(rng)
-        self._learn(
-            module,
-            next_token_losses,
-            windows,
-            rng,
-            validation=validation,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-        )
+        self._learn(module, next_token_losses, windows, rng, validation=validation)
         return self
+
+    def _tokens(self, X: Any) -> np.ndarray:
+        """Read the documents as one stream; learn how, unless that is known from before."""
+        known = self.warm_start and "weights_" in vars(self)
+        ready = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "iu"
+        if not known:
+            self.config_ = self.config or GPTConfig()
+        if ready:
+            tokens = check_tokens(X, self.n_tokens_ if known else None)
+            if not known:
+                self.tokenizer_ = self.tokenizer
+                self.n_tokens_ = int(tokens.max()) + 1
+        elif known and self.tokenizer_ is None:
+            raise ValueError("this model has no tokenizer; give an array of token ids")
+        else:
+            fit = self._known_tokenizer if known else self._fit_tokenizer
+            self.tokenizer_, tokens = encode_corpus(self, X, fit)
+        if not known:
+            special = {}
+            if self.tokenizer_ is not None:
+                self.n_tokens_ = max(self.tokenizer_.n_tokens, self.n_tokens_ if ready else 0)
+                special = self.tokenizer_.special_tokens_
+            self.start_token_ = self.end_token_ = next(iter(special.values()), None)
+            self.end_tokens_ = () if self.end_token_ is None else (self.end_token_,)
+        return tokens
+
+    def _known_tokenizer(self, X: Any) -> BPETokenizer:
+        assert self.tokenizer_ is not None
+        return self.tokenizer_
 
     def _fit_tokenizer(self, X: Any) -> BPETokenizer:
         if self.tokenizer is None:
@@ -217,6 +183,8 @@ class GPT(LanguageModel):
     def from_pretrained(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> Self:
         """Read a GPT-2 or Llama from a folder of Hugging Face: safetensors, never pickle.
 
+        The model has ``warm_start=True``: `fit` goes on from the weights and keeps the tokenizer.
+
         Parameters
         ----------
         folder : path
@@ -231,15 +199,17 @@ class GPT(LanguageModel):
             As if it were fitted.
         """
         config, weights, facts = _checkpoint.read(folder)
-        model = cls(config, device=device)
-        model.config_, model.weights_ = config, weights
-        model.n_tokens_ = len(weights["tokens.weight"])
         file = Path(folder) / "tokenizer.json"
-        model.tokenizer_ = BPETokenizer.from_huggingface(file) if file.is_file() else None
-        model.start_token_, model.end_token_ = (
-            token if isinstance(token, int) and 0 <= token < model.n_tokens_ else None
-            for token in (_first(facts.get(name)) for name in ("bos_token_id", "eos_token_id"))
+        tokenizer = BPETokenizer.from_huggingface(file) if file.is_file() else None
+        model = cls(config, tokenizer, device=device, warm_start=True)
+        model.config_, model.weights_, model.tokenizer_ = config, weights, tokenizer
+        model.n_tokens_ = len(weights["tokens.weight"])
+        starts, ends = (
+            _tokens_of(facts.get(name), model.n_tokens_)
+            for name in ("bos_token_id", "eos_token_id")
         )
+        model.start_token_, model.end_token_ = next(iter(starts), None), next(iter(ends), None)
+        model.end_tokens_ = ends
         return model
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
@@ -251,12 +221,14 @@ class GPT(LanguageModel):
             Is made if need be.
         """
         self._require_fitted()
-        ends = {"bos_token_id": self.start_token_, "eos_token_id": self.end_token_}
-        _checkpoint.write(folder, self.config_, self.weights_, **ends)
+        ends: Any = list(self.end_tokens_) if len(self.end_tokens_) > 1 else self.end_token_
+        marks = {"bos_token_id": self.start_token_, "eos_token_id": ends}
+        _checkpoint.write(folder, self.config_, self.weights_, **marks)
         if self.tokenizer_ is not None:
             self.tokenizer_.to_huggingface(Path(folder) / "tokenizer.json")
 
 
-def _first(token: Any) -> Any:
-    """Some files list several tokens that end a text."""
-    return token[0] if isinstance(token, list) and token else token
+def _tokens_of(given: Any, n_tokens: int) -> tuple[int, ...]:
+    """The tokens that a configuration names, one or several, as far as the vocabulary has them."""
+    named = given if isinstance(given, list) else [given]
+    return tuple(t for t in named if isinstance(t, int) and 0 <= t < n_tokens)
