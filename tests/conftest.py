@@ -150,7 +150,11 @@ class Library:
             parts = np.split(X, [7, 12, 13, n // 2])
             symbols = get_tags(cls()).input_tags.categorical
             X = [np.abs(p[:, 0]).round() % 5 if symbols else p for p in parts]
-            return X, ([x[::-1] for x in X] if get_tags(cls()).target_tags.required else None)
+            if is_classifier(cls()):
+                return X, np.arange(len(X)) % 2
+            if not get_tags(cls()).target_tags.required:
+                return X, None
+            return X, [x[::-1] if symbols else (x[:, 0] > 2).astype(int) for x in X]
         direction = np.linspace(1, -2, d)
         if is_classifier(cls()):
             y = (X @ direction + 0.5 > 0).astype(int)
