@@ -87,7 +87,7 @@ def test_the_sampler_visits_features_by_their_posterior(rng, moves):
 
 
 LAWS = {  # noise and loadings for which the data say much, and for which the prior does
-    "data": (0.7, 4.0),
+    "data": (0.7, 1.0),
     "prior": (4.0, 0.5),
 }
 
