@@ -22,7 +22,14 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("parameters", [{}, {"fit_intercept": False, "tol": 1e-6, "lambda_1": 1.0}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"fit_intercept": False, "tol": 1e-6, "lambda_1": 1.0},
+        {"alpha_init": 3.0, "lambda_init": 0.02},
+    ],
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bayesian_ridge(name, parameters, weighted):
     X, y = DATA[name]

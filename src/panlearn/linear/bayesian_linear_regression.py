@@ -60,6 +60,10 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         Shape and rate of the Gamma prior of :math:`\alpha`, if it is learned.
     lambda_1, lambda_2 : float, default=1e-06
         Shape and rate of the Gamma prior of :math:`\lambda`, if it is learned.
+    alpha_init : float, default=None
+        Where :math:`\alpha` starts, if it is learned; None for the inverse variance of y.
+    lambda_init : float, default=None
+        Where :math:`\lambda` starts, if it is learned; None for 1.
 
     Attributes
     ----------
@@ -132,6 +136,8 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
     alpha_2: NonNegative[float] = 1e-6
     lambda_1: NonNegative[float] = 1e-6
     lambda_2: NonNegative[float] = 1e-6
+    alpha_init: Positive[float] | None = None
+    lambda_init: Positive[float] | None = None
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -268,6 +274,10 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         prior: Any = self.prior_covariance
         alpha = 1 / (problem.variance + EPS if noise is None else noise)
         precision = 1.0 if prior is None or np.ndim(prior) else 1 / prior
+        if noise is None and self.alpha_init is not None:
+            alpha = self.alpha_init
+        if prior is None and self.lambda_init is not None:
+            precision = self.lambda_init
         done, last = noise is not None and prior is not None, None
         with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:
             for _ in loop:
