@@ -38,7 +38,7 @@ class KernelMethod(Estimator):
     """
 
     kernel: Any
-    kernel_: Kernel | None
+    kernel_: Any
     X_fit_: Any
 
     def _read(
