@@ -172,7 +172,7 @@ def edit_distances(
     array([[2, 1, 1, 2]], dtype=int32)
     """
     costs, swaps = _check_costs(insert, delete, substitute, transposition)
-    letters, texts, patterns = _read(A, A if B is None else B)
+    letters, texts, patterns = read_strings(A, A if B is None else B)
     out, cutoff = _result(texts, patterns, costs, score_cutoff, dtype)
     run: Callable[..., None] = weighted.distances
     half = B is None and insert == delete and out.dtype == np.int32
@@ -245,7 +245,7 @@ def edit_operations(
     if transposition == "damerau":
         raise ValueError("edits of transposition='damerau' may overlap; 'adjacent' gives a path")
     costs, swaps = _check_costs(insert, delete, substitute, transposition)
-    _, (source, _), (target, _) = _read([a], [b])
+    _, (source, _), (target, _) = read_strings([a], [b])
     shape = (len(source) + 1, len(target) + 1)
     require_memory(shape, "the table of edits", "cut the strings into parts", itemsize=1)
     moves = weighted.moves(source, target, costs, swaps)
@@ -290,7 +290,7 @@ def _check_costs(
     return costs.astype(np.int64) if whole else costs, _SWAPS[transposition]
 
 
-def _read(A: Any, B: Any) -> tuple[int, Strings, Strings]:
+def read_strings(A: Any, B: Any) -> tuple[int, Strings, Strings]:
     """How many letters there are, and the strings of both lists as numbers of them."""
     parts = []
     for name, items in (("A", A), ("B", B)):
