@@ -16,14 +16,7 @@ from sklearn.utils import get_tags
 pd = pytest.importorskip("pandas")
 
 # (class, case) -> why it is not right yet; a case that is right must not stand here.
-KNOWN = {
-    **{
-        (name, "large"): "repeats a row as often as its weight says"
-        for name in ("BaggingClassifier", "RandomForestClassifier", "RandomForestRegressor")
-    },
-    ("ConvNetClassifier", "large"): "casts the weights to float32, where they are infinite",
-    ("HistogramDensity", "large"): "counts the bins by the sum of the weights",
-}
+KNOWN: dict[tuple[str, str], str] = {}
 
 
 def _each(cls, cases, try_one):

@@ -217,7 +217,8 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
                 images = self.augment(images, step)
             return losses(module, (images, *rest))
 
-        data = (self._scaled(images), y, weight.astype(np.float32))
+        share = weight / weight.max()  # the loss is a mean: only ratios count, and float32 is short
+        data = (self._scaled(images), y, share.astype(np.float32))
         rows = ArrayRows(images, self.classes_[y], weight)
         run = self._learn(module, objective, data, rng, rows=rows, strata=y, **settings)
         self.optimizer_state_ = to_arrays(run.players[""].optimizer.state_dict())
