@@ -102,6 +102,8 @@ def projected_gradient() -> Iterator[Evidence]:
     """
     project = projections.l2_ball(1.0)
     points = np.random.default_rng(0).normal(size=(40, 3)) * 2
+    edge = np.linspace(0.95, 1.05, 11)[:, None]  # just inside and just outside
+    points[5:16] *= edge / np.linalg.norm(points[5:16], axis=1, keepdims=True)
     projected = np.array([project(y) for y in points])
     formula = points / np.maximum(1, np.linalg.norm(points, axis=1))[:, None]
     yield equal("projection and formula", projected, formula, 1e-12)

@@ -164,7 +164,7 @@ def all_claims() -> list[Claim]:
 
 def absent_claims() -> dict[str, str]:
     """The ids of the claims that need an extra which is not installed, and what is missing."""
-    found = {}
+    found: dict[str, str] = {}
     for path, reason in _load().items():
         ids = re.findall(r'^@claim\("(\w+)"', path.read_text(), flags=re.MULTILINE)
         found |= dict.fromkeys(ids, reason)

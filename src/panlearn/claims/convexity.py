@@ -147,7 +147,7 @@ def closure_of_convexity() -> Iterator[Evidence]:
         "e^(x^2)": lambda z: np.exp(z**2),
     }.items():
         yield at_least(f"least slack of {name}", _chord_slack(f, x, y), -1e-9)
-    by_hand = np.logaddexp(0, [[-2], [0.5], [1]] * x).mean(axis=0)
+    by_hand = np.logaddexp(0, np.array([[-2], [0.5], [1]]) * x).mean(axis=0)
     yield equal("losses of three rows by hand", _each(affine.value)(x), by_hand, 1e-12)
     bad = _chord_slack(lambda z: (z**2 - 1) ** 2, np.array([1.0]), np.array([-1.0]))
     yield at_most("slack of (x^2 - 1)^2 between -1 and 1", bad, -0.9)
@@ -216,6 +216,7 @@ def convex_sets() -> Iterator[Evidence]:
         "simplex": projections.simplex(),
     }.items():
         points = [project(y) for y in rng.normal(size=(60, 3)) * 2]
+        yield equal(f"what is on the {name} stays", [project(p) for p in points], points, 1e-12)
         between = [t * a + (1 - t) * b for a, b in pairwise(points) for t in (0.2, 0.5, 0.9)]
         leaves = max(np.abs(project(z) - z).max() for z in between)
         yield at_most(f"distance of a segment from the {name}", leaves, 1e-12)

@@ -25,6 +25,7 @@ def random_weights_have_a_linear_kernel() -> Iterator[Evidence]:
     X = rng.standard_normal((3, 4))
     values = rng.standard_normal((100_000, 4)) @ X.T
     K = Linear()(X)
+    yield equal("kernel and products", K, X @ X.T, 1e-12)
     error = np.sqrt((np.outer(K.diagonal(), K.diagonal()) + K**2) / 100_000)
     gap = np.abs(values.T @ values / 100_000 - K) / error
     yield at_most("largest gap in standard errors", gap.max(), 4.5)
