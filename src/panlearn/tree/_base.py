@@ -34,14 +34,15 @@ class RowsPredictor(Estimator):
         """Check new rows: in the order of C, or sparse by rows."""
         self._require_fitted()
         tags = get_tags(self).input_tags
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            dtype=FLOATS,
-            accept_sparse="csr" if tags.sparse else False,
-            ensure_all_finite="allow-nan" if tags.allow_nan else True,
-        )
+        with np.errstate(invalid="ignore"):  # the sum that is asked for NaN may overflow both ways
+            X = validate_data(
+                self,
+                X,
+                reset=False,
+                dtype=FLOATS,
+                accept_sparse="csr" if tags.sparse else False,
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            )
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def __sklearn_tags__(self) -> Any:
