@@ -1,7 +1,5 @@
 """Weights are repetitions, and floats keep their size."""
 
-import inspect
-
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -17,9 +15,7 @@ def _weights(X):
 def test_an_integer_weight_is_a_repeated_row_and_zero_an_absent_one(weighted_class, library):
     X, y = library.problem(weighted_class)
     weight = _weights(X)
-    # how many rows a bootstrap draws follows from their number; said outright, it is the same
-    draws = "max_samples" in inspect.signature(weighted_class).parameters
-    options = {"max_samples": len(X)} if draws else {}
+    options = library.fixed_draws(weighted_class, len(X))
     weighted = library.make(weighted_class, **options).fit(X, y, sample_weight=weight)
     index = np.repeat(np.arange(len(X)), weight)
     repeated = library.make(weighted_class, **options)
