@@ -169,7 +169,7 @@ class Library:
 
     @staticmethod
     def fixed_draws(cls, n):
-        """Options with which a bootstrap draws as often from weighted rows as from repeated ones."""
+        """Options with which a bootstrap draws as often from weighted rows as from repeated."""
         return {"max_samples": n} if "max_samples" in inspect.signature(cls).parameters else {}
 
     @staticmethod

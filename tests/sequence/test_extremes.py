@@ -95,6 +95,7 @@ def test_methods_before_fit_say_so(cls):
     found = 0
     for name, method in inspect.getmembers(cls):
         public = not name.startswith(("_", "from_", "set_", "get_")) and "fit" not in name
+        public = public and name not in ("warm_start", "fields")
         if public and (callable(method) or isinstance(method, property)):
             with pytest.raises(NotFittedError):
                 _called(cls(), name, method, given.get(name, X))

@@ -33,6 +33,7 @@ def _gpt(decoder: Any, end: int | None = None) -> GPT:
     model = GPT(decoder.config)
     model.config_, model.n_tokens_ = decoder.config, 11
     model.tokenizer_, model.start_token_, model.end_token_ = None, None, end
+    model.end_tokens_ = () if end is None else (end,)
     model.weights_ = {k: v.float().numpy().copy() for k, v in decoder.state_dict().items()}
     return model
 

@@ -77,7 +77,7 @@ def gain_is_mutual_information() -> Iterator[Evidence]:
         model = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(a[:, None], y)
         tree = model.tree_
         below = tree.weighted_n_node_samples[1:] @ tree.impurity[1:] / 40
-        gain = tree.impurity[0] - below
+        gain = tree.impurity[0] - below if len(tree.impurity) > 1 else 0.0  # nothing to gain
         joint = np.histogram2d(a, y, bins=2)[0] / 40
         product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
         seen = joint > 0

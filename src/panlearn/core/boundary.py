@@ -45,8 +45,15 @@ def admit(estimator: Any, name: str, value: Any) -> Any:
     elif name == "y" and isinstance(value, str | numbers.Number | np.generic):
         raise ValueError(f"y must hold one target a row; got {value!r} alone")
     elif name in ("y", "classes") and value is not None:
-        return plain_labels(value, name, complete=is_classifier(estimator))
+        return plain_labels(value, name, complete=_classifies(estimator))
     return value
+
+
+def _classifies(estimator: Any) -> bool:
+    try:
+        return is_classifier(estimator)
+    except AttributeError:  # of a part that is no estimator, which the method will say
+        return False
 
 
 def check_table(table: Any, name: str = "X") -> None:
@@ -205,7 +212,10 @@ def numbers_of(estimator: Any) -> Callable[[], Container[str]]:
     """Which arguments of an estimator's methods must hold numbers, by scikit-learn's tags."""
 
     def names() -> list[str]:
-        tags = get_tags(estimator)
+        try:
+            tags = get_tags(estimator)
+        except AttributeError:
+            return []
         rows = tags.input_tags.two_d_array and not tags.input_tags.string
         regressor = tags.estimator_type == "regressor"
         return ["sample_weight", *(["X"] if rows else []), *(["y"] if regressor else [])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -272,6 +272,10 @@ def _check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
         foreign = not issubclass(cls, Estimator)
         allowed = {k for k in state if _is_learned(k) or (foreign and _is_private(k))}
         allowed = {k for k in allowed if not callable(getattr(cls, k, None))} | set(_KEPT_PRIVATE)
+    if issubclass(cls, Estimator):  # a field that is newer than the file has its default
+        for field in fields(cls):
+            if field.name not in state and field.default is not MISSING:
+                state[field.name] = field.default
     unknown, missing = set(state) - names - allowed, names - set(state)
     if unknown or missing:
         raise ValueError(

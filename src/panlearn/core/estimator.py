@@ -55,6 +55,8 @@ class Estimator(BaseEstimator, ABC):
             )
 
     def __getattr__(self, name: str) -> Any:
+        if inspect.getattr_static(type(self), name, None) is not None:
+            return object.__getattribute__(self, name)  # a property that failed says why itself
         # what is learned is asked for too early; NotFittedError is an AttributeError, too
         if name.endswith("_") and not name.startswith("_"):
             self._require_fitted()

@@ -209,7 +209,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             n_init = 1 if self.init == "k-means++" else 10
         if callable(self.init):
             seeds = rng.integers(2**31, size=n_init)
-            made = (self.init(sample.rows, k, random_state=np.random.RandomState(s)) for s in seeds)
+            states = [np.random.RandomState(seed) for seed in seeds]
+            try:
+                made = [self.init(sample.rows, k, random_state=state) for state in states]
+            except TypeError as error:
+                raise ValueError(
+                    f"init={self.init!r} must take X, k and random_state: {error}"
+                ) from error
             return [_given(centres, (k, rows.n_features)) for centres in made]
         trials = None if self.init == "k-means++" else 0
         weight = sample.weight_of

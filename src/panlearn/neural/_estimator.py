@@ -23,7 +23,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import nn
 
 from panlearn.core.estimator import Estimator
@@ -34,6 +33,7 @@ from panlearn.neural._moves import Objective
 from panlearn.neural._processes import local_device
 from panlearn.neural._random import draw_seed, seeded
 from panlearn.neural._run import Run
+from panlearn.neural._scaling import ScaledRows
 from panlearn.neural._threads import is_small, one_thread
 from panlearn.neural.settings import Settings
 
@@ -185,7 +185,7 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         device = next(module.parameters()).device
         parts = []
         for low in range(0, arrays[0].shape[0], size):
-            rows = tuple(_dense(a[low : low + size]).to(device) for a in arrays)
+            rows = tuple(torch.tensor(a[low : low + size]).to(device) for a in arrays)
             with torch.inference_mode(), one_thread(is_small(module, rows)):
                 parts.append(module(*rows).cpu())
         return torch.cat(parts).numpy() if len(parts) > 1 else parts[0].numpy()
@@ -216,11 +216,11 @@ def hold_out(
         )
     held = np.zeros(n, dtype=bool)
     held[order[((np.arange(count) + 0.5) * n / count).astype(int)]] = True
-    return tuple(a[~held] for a in data), tuple(a[held] for a in data)
+    return tuple(_only(a, ~held) for a in data), tuple(_only(a, held) for a in data)
 
 
-def _dense(rows: Any) -> torch.Tensor:
-    return torch.tensor(rows.toarray() if sparse.issparse(rows) else rows)
+def _only(rows: Any, chosen: np.ndarray) -> Any:
+    return rows.only(chosen) if isinstance(rows, ScaledRows) else rows[chosen]
 
 
 def _copied(module: nn.Module) -> dict[str, np.ndarray]:

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 from torch import nn
 
@@ -20,7 +19,7 @@ from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
 from panlearn.neural._layers import MLP
 from panlearn.neural._moves import Objective
-from panlearn.neural._scaling import moments
+from panlearn.neural._scaling import ScaledRows, moments, sparse_moments
 
 
 class MultilayerPerceptron(DeepEstimator):
@@ -106,11 +105,9 @@ class MultilayerPerceptron(DeepEstimator):
             return
         d = rows.X.shape[1]
         self.mean_, self.scale_ = np.zeros(d, rows.dtype), np.ones(d, rows.dtype)
-        if self.standardize and sparse.issparse(rows.X):  # centring would fill the zeros
-            variance = mean_variance_axis(rows.X, axis=0, weights=rows.weight)[1]
-            self.scale_ = np.where(variance > 0, np.sqrt(variance), 1).astype(rows.dtype)
-        elif self.standardize:
-            mean, scale = moments(rows.X, rows.weight)
+        if self.standardize:
+            measure = sparse_moments if sparse.issparse(rows.X) else moments
+            mean, scale = measure(rows.X, rows.weight)
             self.mean_, self.scale_ = mean.astype(rows.dtype), scale.astype(rows.dtype)
 
     def _train(self, rows: ArrayRows, targets: np.ndarray, strata: Any) -> Self:
@@ -170,12 +167,10 @@ class MultilayerPerceptron(DeepEstimator):
         return (self._scaled(rows.X), targets, *weights)
 
     def _scaled(self, X: Any) -> Any:
-        """Rows as the network wants them; sparse ones stay sparse if they need no centring."""
-        if not sparse.issparse(X):
-            return (X - self.mean_) / self.scale_
-        if self.mean_.any():
-            return (X.toarray() - self.mean_) / self.scale_
-        return sparse.csr_array(X.multiply(1 / self.scale_))
+        """Rows as the network wants them; sparse ones become so a batch at a time."""
+        if sparse.issparse(X):
+            return ScaledRows(X, self.mean_, self.scale_)
+        return (X - self.mean_) / self.scale_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 
 def moments(values: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -35,3 +39,35 @@ def moments(values: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.nd
     # what differs from its mean by rounding is constant
     constant = largest <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
     return mean * peak, np.where(constant | (scale == 0), 1.0, scale * peak)
+
+
+def sparse_moments(values: Any, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """As `moments`, of the columns of a sparse matrix."""
+    mean, variance = mean_variance_axis(values.astype(np.float64), axis=0, weights=weight)
+    return mean, np.where(variance > 0, np.sqrt(variance), 1.0)
+
+
+class ScaledRows:
+    """Sparse rows that are made dense, centred and scaled when they are asked for.
+
+    Parameters
+    ----------
+    rows : sparse matrix of shape (n, d)
+        The rows.
+    mean, scale : ndarray of shape (d,)
+        What is taken from them, and what they are divided by.
+    """
+
+    def __init__(self, rows: Any, mean: np.ndarray, scale: np.ndarray) -> None:
+        self._rows, self._mean, self._scale = sparse.csr_array(rows), mean, scale
+        self.shape, self.dtype = rows.shape, mean.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, chosen: Any) -> np.ndarray:
+        return (self._rows[chosen].toarray() - self._mean) / self._scale
+
+    def only(self, chosen: np.ndarray) -> ScaledRows:
+        """Some of the rows, as they are."""
+        return ScaledRows(self._rows[chosen], self._mean, self._scale)

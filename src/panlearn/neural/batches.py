@@ -36,6 +36,7 @@ import torch
 from scipy import sparse
 
 from panlearn.neural._random import seeded
+from panlearn.neural._scaling import ScaledRows
 
 __all__ = ["Arrays", "Batcher", "Curriculum", "Stream", "as_batcher"]
 
@@ -254,6 +255,7 @@ def _stays(array: Any) -> bool:
     return (
         isinstance(array, np.memmap)
         or sparse.issparse(array)
+        or isinstance(array, ScaledRows)
         or (
             isinstance(array, np.ndarray) and not array.flags.writeable and array.nbytes > _GATHERED
         )

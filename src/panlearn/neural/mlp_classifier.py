@@ -83,8 +83,8 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
 
     Notes
     -----
-    Trained by `neural.train`; a step costs O(batch_size x weights). Sparse rows are divided by the
-    deviation of each feature but not centred, and made dense a batch at a time. The names of the
+    Trained by `neural.train`; a step costs O(batch_size x weights). Sparse rows are made dense, and
+    centred, a batch at a time. The names of the
     settings are those of `neural.train`, the same for every deep model, where scikit-learn's class
     says ``solver``, ``learning_rate_init``, ``alpha`` and ``max_iter``: its ``alpha`` is a penalty
     in the loss, `weight_decay` here is decoupled from the gradient. Up to `batch_size` rows a step

@@ -132,6 +132,8 @@ class Settings:
         check_parameters(self)
         if self.resume and self.checkpoint is None:
             raise ValueError("resume=True needs the folder of the checkpoint: give checkpoint")
+        if not all(isinstance(name, str) for name in self.freeze):
+            raise ValueError(f"freeze={self.freeze!r} must be a tuple of names of parameters")
         if not all(isinstance(hook, Hook) for hook in self.hooks):
             raise ValueError(f"hooks={self.hooks!r} must be a list of instances of neural.Hook")
 

@@ -32,7 +32,7 @@ def places(seen: TermCounts, vocabulary: Any, analysis: Analysis) -> tuple[TermC
         whole = sorted(vocabulary.values()) == list(range(len(terms)))
     else:
         terms = sorted(vocabulary) if isinstance(vocabulary, Set) else list(vocabulary)
-        whole = len(set(terms)) == len(terms)
+        whole = all(isinstance(term, str) for term in terms) and len(set(terms)) == len(terms)
     if not terms or not whole or not all(isinstance(term, str) for term in terms):
         raise ValueError(
             "vocabulary must be different terms, or map terms to the columns 0, 1, ..., each once; "

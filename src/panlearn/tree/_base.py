@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -207,6 +208,8 @@ def row_class_weights(
     if isinstance(given, list):
         if len(given) != len(classes):
             raise ValueError(f"class_weight has {len(given)} entries for {len(classes)} outputs")
+        if not all(isinstance(one, Mapping | str | None) for one in given):
+            raise ValueError(f"class_weight must be a list of mappings; got {given!r}")
     elif len(classes) > 1 and not isinstance(given, str):
         raise ValueError(
             "class_weight of several outputs is a list of mappings, or 'balanced'; got one mapping"
