@@ -198,6 +198,8 @@ def times(kernel: Kernel, X: Any, Z: Any, coefficients: np.ndarray) -> np.ndarra
     The bits are the same whether X is Z or equal to it: for the product of an array with itself
     BLAS has another routine, so X is then a copy.
     """
+    if not Z.shape[0]:  # no row has a coefficient
+        return np.zeros((X.shape[0], *coefficients.shape[1:]))
     same = not sparse.issparse(X) and np.may_share_memory(X, Z)
     X, Z = X.astype(np.float64, copy=same), Z.astype(np.float64, copy=False)
     n, step = X.shape[0], max(1, BLOCK // max(1, Z.shape[0]))

@@ -130,6 +130,8 @@ class Settings:
     def _check(self) -> None:
         """Refuse values that no run can have, and those that contradict each other."""
         check_parameters(self)
+        if self.checkpoint is not None and not str(self.checkpoint):
+            raise ValueError("checkpoint='' is no folder; None keeps no state")
         if self.resume and self.checkpoint is None:
             raise ValueError("resume=True needs the folder of the checkpoint: give checkpoint")
         if not all(isinstance(name, str) for name in self.freeze):

@@ -24,6 +24,10 @@ def sample_size(max_samples: Any, n: int) -> int:
     if max_samples is None:
         return n
     if isinstance(max_samples, Integral):
+        if max_samples > 10**9:
+            raise ValueError(
+                f"max_samples={float(min(max_samples, 10**300)):.3g} is more rows than can be drawn"
+            )
         return int(max_samples)
     return max(1, round(max_samples * n))
 
