@@ -168,6 +168,11 @@ class Library:
         return X, (signal if is_regressor(cls()) else None)
 
     @staticmethod
+    def fixed_draws(cls, n):
+        """Options with which a bootstrap draws as often from weighted rows as from repeated ones."""
+        return {"max_samples": n} if "max_samples" in inspect.signature(cls).parameters else {}
+
+    @staticmethod
     def scaler(cls):
         """A first step of a pipeline whose output the estimator can learn from."""
         positive = get_tags(cls()).input_tags.positive_only

@@ -101,6 +101,10 @@ def test_rows_at_the_end_of_the_floats_have_finite_probabilities(kind):
     X, y = data()
     model = kind().fit(X, y)
     for size in (1e160, 1e200, 1e300):
+        if kind is GaussianMixtureClassifier:  # its mixtures refuse what they cannot square
+            with pytest.raises(ValueError, match="takes up to 1e"):
+                model.predict_proba(size * X)
+            continue
         probability = model.predict_proba(size * X)
         assert np.isfinite(probability).all()
         assert_allclose(probability.sum(axis=1), 1)

@@ -18,8 +18,8 @@ def _problem(cls, library):
     return library.problem(cls, classes=3)
 
 
-def _fit(cls, library, X, y, **more):
-    return library.quietly(lambda: library.make(cls).fit(X, y, **more))
+def _fit(cls, library, X, y, options=None, **more):
+    return library.quietly(lambda: library.make(cls, **(options or {})).fit(X, y, **more))
 
 
 def test_outputs_of_three_classes_agree(any_class, library):
@@ -70,8 +70,9 @@ def test_weights_are_repetitions_with_three_classes(weighted_class, library):
     X, y = _problem(weighted_class, library)
     weight = 1 + np.arange(len(X)) % 3
     index = np.repeat(np.arange(len(X)), weight)
-    weighted = _fit(weighted_class, library, X, y, sample_weight=weight)
-    repeated = _fit(weighted_class, library, X[index], y[index])
+    options = library.fixed_draws(weighted_class, len(X))
+    weighted = _fit(weighted_class, library, X, y, options, sample_weight=weight)
+    repeated = _fit(weighted_class, library, X[index], y[index], options)
     rtol = 1e-8 if not hasattr(weighted, "tol") else 1e-5
     library.same(weighted, repeated, X, rtol=1e-3 if hasattr(weighted, "weights_") else rtol)
 

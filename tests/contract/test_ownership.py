@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 # Arguments that are looked at before anything else, so that they must be right.
 ARGUMENTS = {"text": "a text", "ids": [0], "tokens": [0], "steps": 2, "n_steps": 2, "n": 2}
+GROW = {"cost_complexity_pruning_path"}  # grows a tree of its own, so that it needs no fit
 OF_SCIKIT_LEARN = {
     "get_params",
     "set_params",
@@ -87,7 +88,7 @@ def _public_methods(cls):
     """Methods that answer something: not those that fit, and not scikit-learn's own."""
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         static = isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod)
-        skip = name.startswith("_") or name.endswith("_request") or name in OF_SCIKIT_LEARN
+        skip = name.startswith("_") or name.endswith("_request") or name in OF_SCIKIT_LEARN | GROW
         if not (static or skip or "fit" in name):
             yield name, method
 

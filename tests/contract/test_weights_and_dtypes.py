@@ -15,9 +15,11 @@ def _weights(X):
 def test_an_integer_weight_is_a_repeated_row_and_zero_an_absent_one(weighted_class, library):
     X, y = library.problem(weighted_class)
     weight = _weights(X)
-    weighted = library.make(weighted_class).fit(X, y, sample_weight=weight)
+    options = library.fixed_draws(weighted_class, len(X))
+    weighted = library.make(weighted_class, **options).fit(X, y, sample_weight=weight)
     index = np.repeat(np.arange(len(X)), weight)
-    repeated = library.make(weighted_class).fit(X[index], None if y is None else y[index])
+    repeated = library.make(weighted_class, **options)
+    repeated.fit(X[index], None if y is None else y[index])
     # both solve the same problem; what iterates stops within its own tolerance of it
     rtol = 1e-8 if not hasattr(weighted, "tol") else 1e-5
     # sums in another order in float32, step after step

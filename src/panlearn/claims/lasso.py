@@ -19,7 +19,7 @@ def _data(n: int = 60, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
 
 def _minimise(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
     """The minimum of ½‖y − Xw‖² + strength ‖w‖₁, which is n times the objective of `Lasso`."""
-    return Lasso(strength / len(y), fit_intercept=False, tol=1e-15).fit(X, y).coef_
+    return Lasso(strength / len(y), fit_intercept=False, tol=1e-13).fit(X, y).coef_
 
 
 def _violation(X: np.ndarray, y: np.ndarray, w: np.ndarray, strength: float) -> float:

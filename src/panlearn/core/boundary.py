@@ -24,7 +24,7 @@ from panlearn.core.labels import is_missing, plain_labels
 # What a model answers with. A log density or probability may be that of the impossible.
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
 LOGARITHMS = ("score_samples", "predict_log_proba")
-EXTREME = 1e100  # of the sum of weights: with squares of X on this scale, products are floats
+EXTREME = 1e250  # of the sum of weights: beyond it sums and products of them leave the floats
 
 
 def admit(estimator: Any, name: str, value: Any) -> Any:

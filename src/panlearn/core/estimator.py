@@ -36,7 +36,8 @@ class Estimator(BaseEstimator, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in (*ANSWERS, *LOGARITHMS, "score"):
+        rows = [name for name, method in vars(cls).items() if _takes_rows(name, method)]
+        for name in dict.fromkeys((*ANSWERS, *LOGARITHMS, "score", *rows)):
             method = inspect.getattr_static(cls, name, None)
             if isinstance(method, FunctionType) and not hasattr(method, "_has_door"):
                 setattr(cls, name, answering(method))
@@ -58,6 +59,13 @@ class Estimator(BaseEstimator, ABC):
         if name.endswith("_") and not name.startswith("_"):
             self._require_fitted()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _takes_rows(name: str, method: Any) -> bool:
+    """Whether it is a public method of X, and not one that learns, which has a door of its own."""
+    if name.startswith(("_", "fit", "partial_fit")) or not isinstance(method, FunctionType):
+        return False
+    return method.__code__.co_varnames[1 : method.__code__.co_argcount][:1] == ("X",)
 
 
 def fitting(method: Callable[P, R]) -> Callable[P, R]:

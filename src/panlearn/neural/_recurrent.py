@@ -80,12 +80,18 @@ class RecurrentEstimator(DeepEstimator, _Learned):
             self.mean_, self.scale_ = mean.astype(values.dtype), scale.astype(values.dtype)
         return sequences, weight, single
 
-    def _train(self, objective: Callable[..., Any], index: np.ndarray, strata: Any = None) -> Self:
-        """Learn from the sequences of these numbers."""
+    def _train(
+        self,
+        objective: Callable[..., Any],
+        index: np.ndarray,
+        strata: Any = None,
+        rows: Any = None,
+    ) -> Self:
+        """Learn from the sequences of these numbers; callbacks may ask for the rows."""
         if not len(index):
             raise ValueError("sample_weight leaves no sequence with a step to learn")
         rng = generator(self.random_state)
-        self._learn(self._initial(rng), objective, (index,), rng, strata=strata)
+        self._learn(self._initial(rng), objective, (index,), rng, strata=strata, rows=rows)
         return self
 
     def _inputs(self, X: Sequences) -> Sequences:

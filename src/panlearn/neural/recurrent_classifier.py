@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.sources import Sequences
+from panlearn.core.sources import ArrayRows, Sequences
 from panlearn.neural import _sequences
 from panlearn.neural._recurrence import Ragged
 from panlearn.neural._recurrent import RecurrentEstimator
@@ -113,7 +113,8 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         inputs = self._inputs(sequences)
         objective = _objective(inputs, labels.codes, weight)
         index = np.flatnonzero(weight > 0)
-        return self._train(objective, index, strata=labels.codes[index])
+        rows = ArrayRows(X, labels.classes[labels.codes], weight)
+        return self._train(objective, index, strata=labels.codes[index], rows=rows)
 
     def _scores(self, X: Any) -> np.ndarray:
         sequences, _ = self._read_new(X)
