@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 
 from panlearn.core.splitmix import next_below
-from panlearn.tree._growth import Columns, Growth, Nodes, in_order, make_nodes, make_work
+from panlearn.tree._bin_split import best_bin_split
+from panlearn.tree._growth import Columns, Growth
 from panlearn.tree._median import median_of
 from panlearn.tree._rows import SMALL, divide, sort_by_bin
 from panlearn.tree._split import (
@@ -22,8 +23,6 @@ from panlearn.tree._split import (
     Node,
     Targets,
     Work,
-    add_row,
-    best_bin_split,
     best_split,
     score_of,
     total,
@@ -31,106 +30,87 @@ from panlearn.tree._split import (
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grow(
-    columns: Columns,
-    rows: np.ndarray,
-    targets: Targets,
-    n_components: int,
-    criterion: int,
-    limits: Limits,
-    seed: int,
-) -> tuple[int, Nodes]:
-    """Grow one tree on some rows, all of them if the features are presorted.
+def grow(growth: Growth) -> int:
+    """Fill the nodes of a tree; how many they are.
 
-    Depth first the nodes are numbered in preorder; best first, with a bound on the leaves, two
-    children follow each other, and the node whose split decreases the impurity most is next.
+    Depth first they are numbered in preorder; best first, with a bound on the leaves, two children
+    follow each other, and the node whose split decreases the impurity most is next.
     """
-    n, d, most = len(rows), columns.bins.shape[1], limits.max_leaf_nodes
-    capacity = 2 * n - 1
-    if limits.max_depth < 40:
-        capacity = min(capacity, 2 ** (limits.max_depth + 1) - 1)
-    if most > 0:
-        capacity = min(capacity, 2 * most - 1)
-    nodes = make_nodes(capacity, n, n_components)
-    growth = Growth(
-        columns,
-        rows,
-        targets,
-        in_order(targets, rows),
-        criterion,
-        limits,
-        nodes,
-        make_work(n, n_components, len(targets.order), len(targets.weight)),
-        np.empty(n_components),
-        np.empty(len(targets.weight), np.bool_),
-        np.empty(n, np.int32),
-        np.empty(n),
-        np.arange(d),
-        np.array([np.uint64(seed)]),
-    )
-    count, leaves, unborn, waiting = 0, 1, [(-1, True)], [0]
-    waiting.pop()
-    while len(unborn) > 0 or (len(waiting) > 0 and leaves < most):
-        if len(unborn) == 0:
-            best = 0
-            for i in range(1, len(waiting)):
-                if nodes.decrease[waiting[i]] > nodes.decrease[waiting[best]]:
-                    best = i
-            at = waiting.pop(best)
+    nodes, most = growth.nodes, growth.limits.max_leaf_nodes
+    # twice the parent, and one more for a left child; the root has no parent
+    unborn = np.empty(len(nodes) + 1, np.int64)
+    unborn[0] = -2
+    count, leaves, n_unborn = 0, 1, 1
+    while n_unborn > 0 or leaves < most:
+        if n_unborn == 0:
+            at = -1
+            for i in range(count):
+                if nodes[i].waiting and (at < 0 or nodes[i].decrease > nodes[at].decrease):
+                    at = i
+            if at < 0:
+                break
+            nodes[at].waiting = False
             leaves += 1
-            unborn.append((at, False))
-            unborn.append((at, True))
-        parent, is_left = unborn.pop()
+            unborn[0], unborn[1], n_unborn = 2 * at, 2 * at + 1, 2
+        n_unborn -= 1
+        parent, is_left = unborn[n_unborn] >> 1, unborn[n_unborn] & 1 == 1
         if divide_node(growth, count, parent, is_left):
             if most > 0:
-                waiting.append(count)
+                nodes[count].waiting = True
             else:
-                unborn.append((count, False))
-                unborn.append((count, True))
+                unborn[n_unborn], unborn[n_unborn + 1] = 2 * count, 2 * count + 1
+                n_unborn += 2
         count += 1
-    for at in waiting:
-        nodes.feature[at], nodes.missing_left[at] = -2, False
-    return count, nodes
+    for i in range(count if most > 0 else 0):
+        if nodes[i].waiting:
+            nodes[i].feature, nodes[i].missing_left = -2, False
+    return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def place(nodes: Nodes, at: int, parent: int, is_left: bool, sign: int) -> None:
-    """Make a node the child of another, which splits on a feature of this sign."""
-    nodes.depth[at] = nodes.depth[parent] + 1
-    nodes.bounds[at] = nodes.bounds[parent]
+@njit(inline="always")
+def place(nodes: np.ndarray, at: int, parent: int, is_left: bool, sign: int, n: int) -> None:
+    """Make a node, the root of n rows or the child of one that splits on a feature of this sign."""
+    node = nodes[at]
+    node.left, node.right, node.feature, node.low, node.high = -1, -1, -2, -1, -1
+    node.missing_left, node.waiting = False, False
+    if parent < 0:
+        node.start, node.stop, node.depth, node.lower, node.upper = 0, n, 0, -np.inf, np.inf
+        return
+    above = nodes[parent]
+    node.depth, node.lower, node.upper = above.depth + 1, above.lower, above.upper
     if is_left:
-        nodes.left[parent] = at
-        nodes.start[at], nodes.stop[at] = nodes.start[parent], nodes.middle[parent]
+        above.left, node.start, node.stop = at, above.start, above.middle
     else:
-        nodes.right[parent] = at
-        nodes.start[at], nodes.stop[at] = nodes.middle[parent], nodes.stop[parent]
+        above.right, node.start, node.stop = at, above.middle, above.stop
     if sign != 0:  # neither side may pass the middle of both
-        nodes.bounds[at, 1 if is_left == (sign > 0) else 0] = nodes.between[parent]
+        if is_left == (sign > 0):
+            node.upper = above.between
+        else:
+            node.lower = above.between
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always")
 def divide_node(growth: Growth, at: int, parent: int, is_left: bool) -> bool:
     """Summarise a node, and divide its rows by the best split; False if it stays a leaf."""
-    nodes, limits, criterion = growth.nodes, growth.limits, growth.criterion
-    targets, local, signs = growth.targets, growth.local, growth.columns.sign
-    if parent >= 0:
-        sign = signs[nodes.feature[parent]] if len(signs) > 0 else 0
-        place(nodes, at, parent, is_left, sign)
-    start, stop, sums = nodes.start[at], nodes.stop[at], growth.sums
+    nodes, value, limits, criterion = growth.nodes, growth.value, growth.limits, growth.criterion
+    targets, local, signs, sums = growth.targets, growth.local, growth.columns.sign, growth.sums
+    sign = signs[nodes[parent].feature] if len(signs) > 0 and parent >= 0 else 0
+    place(nodes, at, parent, is_left, sign, len(growth.rows))
+    node = nodes[at]
+    start, stop = node.start, node.stop
     weight, impurity = summarise(local, targets, criterion, start, stop, sums)
-    nodes.weight[at], nodes.impurity[at], nodes.size[at] = weight, impurity, stop - start
+    node.weight, node.impurity, node.size = weight, impurity, stop - start
+    for k in range(len(sums)):
+        value[at, k] = sums[k] / weight
     if criterion == ABSOLUTE_ERROR:
         for o in range(len(sums)):
             rows = targets.order[o, start:stop]
-            nodes.value[at, o] = median_of(rows, targets.value[o], targets.weight)[0]
-    else:
-        nodes.value[at] = sums / weight
-    lower, upper = nodes.bounds[at]
+            value[at, o] = median_of(rows, targets.value[o], targets.weight)[0]
     if len(signs) > 0:
-        nodes.value[at, 0] = min(max(nodes.value[at, 0], lower), upper)
+        value[at, 0] = min(max(value[at, 0], node.lower), node.upper)
         if criterion >= GINI:
-            nodes.value[at, 1] = 1 - nodes.value[at, 0]
-    if is_terminal(nodes.depth[at], stop - start, impurity, limits):
+            value[at, 1] = 1 - value[at, 0]
+    if is_terminal(node.depth, stop - start, impurity, limits):
         return False
 
     n_outputs = max(len(local.code), len(local.value))
@@ -139,33 +119,30 @@ def divide_node(growth: Growth, at: int, parent: int, is_left: bool) -> bool:
     else:
         base = score_of(total(sums, criterion), sums, weight, n_outputs, criterion)
     slack = TIE * (weight * impurity * n_outputs + abs(base))
-    node = Node(start, sums, weight, slack, lower, upper)
-    inside = growth.rows[start:stop]
-    best = search(
+    score, feature, low, high, missing_left = search(
         growth.columns,
-        inside,
+        growth.rows[start:stop],
         targets,
         local,
-        node,
+        Node(start, sums, weight, slack, node.lower, node.upper),
         criterion,
         limits,
         growth.work,
         growth.candidates,
         growth.state,
     )
-    score, nodes.feature[at], nodes.low[at], nodes.high[at], nodes.missing_left[at] = best
     # the weight of the root is that of all rows
-    nodes.decrease[at] = (score - base) / nodes.weight[0] / n_outputs
+    node.decrease = (score - base) / nodes[0].weight / n_outputs
     if criterion == ENTROPY:
-        nodes.decrease[at] /= np.log(2.0)
-    if nodes.feature[at] < 0 or nodes.decrease[at] + EPSILON < limits.min_impurity_decrease:
-        nodes.feature[at] = -2
+        node.decrease /= np.log(2.0)
+    if feature < 0 or node.decrease + EPSILON < limits.min_impurity_decrease:
         return False
+    node.feature, node.low, node.high, node.missing_left = feature, low, high, missing_left
     divide_rows(growth, at)
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always")
 def search(
     columns: Columns,
     inside: np.ndarray,
@@ -183,14 +160,14 @@ def search(
     `candidates` are the features in any order, and `state` is that of their drawing.
     """
     d, size, start = len(candidates), len(inside), node.start
-    stop = start + size
     presorted = columns.order.shape[1] > 0
     medians = criterion == ABSOLUTE_ERROR
-    keys, places = work.keys[:size], work.places[:size]
+    # the rows of a node of bins are side by side in `local`, from where the node begins
+    own = targets if presorted or medians else local
     if medians:
         for o in range(len(targets.order)):
             for i in range(size):
-                work.rank[o, targets.order[o, start + i]] = i
+                work.ranks[o, targets.order[o, start + i]] = i
     best, feature, low, high, missing_left = -np.inf, -2, -1, -1, False
     split_seen = False
     for drawn in range(d):
@@ -204,61 +181,77 @@ def search(
         sign = columns.sign[j] if len(columns.sign) > 0 else 0
         if not presorted and not medians and size > SMALL:
             score, below, above, to_left = best_bin_split(
-                columns.bins[:, j], inside, local, node, sign, criterion, limits, work
+                columns.bins[:, j],
+                inside,
+                local,
+                node,
+                sign,
+                criterion,
+                limits,
+                work.sides,
+                work.histogram,
+                work.counts,
+                work.line,
             )
             if below == -2:
                 continue
         else:
+            keys, rows = work.keys, work.places[:size]
             if presorted:
-                ranks, segment = columns.ranks[j], columns.order[j, start:stop]
-                if ranks[segment[0]] == ranks[segment[-1]]:
-                    continue
-                for i in range(size):
-                    keys[i] = ranks[segment[i]]
-                score, place, to_left = best_split(
-                    keys, segment, targets, node, sign, criterion, limits, work
-                )
+                keys, rows = columns.ranks[j], columns.order[j, start : start + size]
             else:
-                sort_by_bin(columns.bins[:, j], inside, keys, places, work.counts)
-                if keys[0] == keys[-1]:
-                    continue
-                own = targets if medians else local
-                for i in range(size):
-                    places[i] = inside[places[i]] if medians else start + places[i]
-                score, place, to_left = best_split(
-                    keys, places, own, node, sign, criterion, limits, work
-                )
+                sort_by_bin(columns.bins[:, j], inside, start, keys, rows, work.counts)
+                for i in range(size if medians else 0):
+                    rows[i] = inside[rows[i] - start]
+                    b = columns.bins[rows[i], j]
+                    keys[rows[i]] = b if b < MISSING else TOP
+            if keys[rows[0]] == keys[rows[-1]]:
+                continue
+            score, place, to_left = best_split(
+                keys,
+                rows,
+                own,
+                node,
+                sign,
+                criterion,
+                limits,
+                work.sides,
+                work.line,
+                work.ranks,
+                work.errors,
+            )
             below, above = -1, -1
             if place >= 0:
-                last = place + 1 == size or keys[place + 1] == TOP
-                below = segment[place] if presorted else keys[place]
+                last = place + 1 == size or keys[rows[place + 1]] == TOP
+                below = rows[place] if presorted else keys[rows[place]]
                 if not last:
-                    above = segment[place + 1] if presorted else keys[place + 1]
+                    above = rows[place + 1] if presorted else keys[rows[place + 1]]
         split_seen = True
         if score > best + node.slack:
             best, feature, low, high, missing_left = score, j, below, above, to_left
     return best, feature, low, high, missing_left
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always")
 def divide_rows(growth: Growth, at: int) -> None:
     """Divide the rows of a node, and what goes with them, by its split."""
-    nodes, local, columns, goes_left = growth.nodes, growth.local, growth.columns, growth.goes_left
-    start, stop, j = nodes.start[at], nodes.stop[at], nodes.feature[at]
+    local, columns, goes_left = growth.local, growth.columns, growth.goes_left
+    node = growth.nodes[at]
+    start, stop, j, low = node.start, node.stop, node.feature, node.low
     inside, missing_seen = growth.rows[start:stop], False
     presorted = columns.order.shape[1] > 0
     if presorted:
         ranks = columns.ranks[j]
-        low = ranks[nodes.low[at]]
+        highest = ranks[low]
         for r in inside:
-            goes_left[r] = ranks[r] <= low
+            goes_left[r] = ranks[r] <= highest
             if ranks[r] == TOP:
-                goes_left[r], missing_seen = nodes.missing_left[at], True
+                goes_left[r], missing_seen = node.missing_left, True
     else:
         for r in inside:
-            goes_left[r] = columns.bins[r, j] <= nodes.low[at]
+            goes_left[r] = columns.bins[r, j] <= low
             if columns.bins[r, j] == MISSING:
-                goes_left[r], missing_seen = nodes.missing_left[at], True
+                goes_left[r], missing_seen = node.missing_left, True
     for o in range(len(local.code)):
         divide(local.code[o, start:stop], inside, goes_left, growth.integers)
     for o in range(len(local.value)):
@@ -268,19 +261,17 @@ def divide_rows(growth: Growth, at: int) -> None:
         divide(segment, segment, goes_left, growth.integers)
     divide(local.weight[start:stop], inside, goes_left, growth.floats)
     middle = start + divide(inside, inside, goes_left, growth.integers)
-    nodes.middle[at] = middle
+    node.middle = middle
     if not missing_seen:  # a value that is first missing later goes where more rows went
-        nodes.missing_left[at] = middle - start > stop - middle
+        node.missing_left = middle - start > stop - middle
     if presorted or len(columns.sign) > 0:
-        needed = False
-        nodes.between[at] = 0.0
+        needed, left = False, growth.work.sides[0]
+        node.between = 0.0
         for side in range(2):
-            low, high = (start, middle) if side == 0 else (middle, stop)
-            weight, impurity = summarise(
-                local, growth.targets, growth.criterion, low, high, growth.work.left
-            )
-            nodes.between[at] += growth.work.left[0] / weight / 2
-            if not is_terminal(nodes.depth[at] + 1, high - low, impurity, growth.limits):
+            first, end = (start, middle) if side == 0 else (middle, stop)
+            weight, impurity = summarise(local, growth.targets, growth.criterion, first, end, left)
+            node.between += left[0] / weight / 2
+            if not is_terminal(node.depth + 1, end - first, impurity, growth.limits):
                 needed = True
         for i in range(len(columns.order) if presorted and needed else 0):
             segment = columns.order[i, start:stop]
@@ -292,10 +283,16 @@ def summarise(
     local: Targets, targets: Targets, criterion: int, start: int, stop: int, sums: np.ndarray
 ) -> tuple[float, float]:
     """Fill the sums of a stretch of rows; its weight, and its impurity, a mean over the outputs."""
-    sums[:] = 0.0
     weight, impurity, n_outputs = 0.0, 0.0, max(len(local.code), len(local.value))
+    for k in range(len(sums)):
+        sums[k] = 0.0
+    for o in range(len(local.code)):
+        for i in range(start, stop):
+            sums[local.code[o, i]] += local.weight[i]
+    for o in range(len(local.value)):
+        for i in range(start, stop):
+            sums[o] += local.value[o, i]
     for i in range(start, stop):
-        add_row(sums, local, i, criterion)
         weight += local.weight[i]
     if criterion == GINI:
         impurity = float(n_outputs)

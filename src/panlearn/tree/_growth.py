@@ -1,13 +1,12 @@
-"""A tree while it grows: what it is grown on, its nodes so far, and memory for work; compiled."""
+"""A tree while it grows: what it is grown on, its nodes so far, and memory for work."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from panlearn.tree._split import MISSING, Limits, Targets, Work
+from panlearn.tree._split import ABSOLUTE_ERROR, MISSING, Limits, Targets, Work
 
 
 class Columns(NamedTuple):
@@ -24,38 +23,41 @@ class Columns(NamedTuple):
     sign: np.ndarray
 
 
-class Nodes(NamedTuple):
-    """The nodes of a tree, and what is needed of them while it grows.
-
-    low, high : the last row, or bin, that goes left, and the first that goes right, -1 if only
-    missing values do. start, middle, stop : where their rows lie. bounds : (capacity, 2), between
-    what they predict. between : the middle of what their children do.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    feature: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    missing_left: np.ndarray
-    impurity: np.ndarray
-    size: np.ndarray
-    weight: np.ndarray
-    value: np.ndarray
-    start: np.ndarray
-    middle: np.ndarray
-    stop: np.ndarray
-    depth: np.ndarray
-    decrease: np.ndarray
-    bounds: np.ndarray
-    between: np.ndarray
+# A node, and what is needed of it while the tree grows. low, high : the last row, or bin, that goes
+# left, and the first that goes right, -1 if only missing values do. start, middle, stop : where its
+# rows lie. lower, upper : between what it predicts. between : the middle of what its children do.
+# waiting : whether it may be split later. One array, for each that is handed over costs time.
+NODE = np.dtype(
+    [
+        ("left", np.int32),
+        ("right", np.int32),
+        ("feature", np.int32),
+        ("low", np.int32),
+        ("high", np.int32),
+        ("size", np.int32),
+        ("start", np.int64),
+        ("middle", np.int64),
+        ("stop", np.int64),
+        ("depth", np.int32),
+        ("impurity", np.float64),
+        ("weight", np.float64),
+        ("decrease", np.float64),
+        ("lower", np.float64),
+        ("upper", np.float64),
+        ("between", np.float64),
+        ("missing_left", np.bool_),
+        ("waiting", np.bool_),
+    ],
+    align=True,
+)
 
 
 class Growth(NamedTuple):
     """A tree that grows: what it is grown on, its nodes so far, and memory for the work.
 
     Both `rows` and ``columns.order`` are left partitioned by node; the targets of `local` are in
-    the order of the rows, so that a node reads its own side by side.
+    the order of the rows, so that a node reads its own side by side. value : (capacity,
+    n_components), what the nodes predict.
     """
 
     columns: Columns
@@ -64,7 +66,8 @@ class Growth(NamedTuple):
     local: Targets
     criterion: int
     limits: Limits
-    nodes: Nodes
+    nodes: np.ndarray
+    value: np.ndarray
     work: Work
     sums: np.ndarray
     goes_left: np.ndarray
@@ -74,58 +77,54 @@ class Growth(NamedTuple):
     state: np.ndarray
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def make_nodes(capacity: int, n: int, n_components: int) -> Nodes:
-    """Room for so many nodes; the first is the root of n rows."""
-    nodes = Nodes(
-        np.full(capacity, -1, np.int32),
-        np.full(capacity, -1, np.int32),
-        np.full(capacity, -2, np.int32),
-        np.full(capacity, -1, np.int32),
-        np.full(capacity, -1, np.int32),
-        np.zeros(capacity, np.bool_),
-        np.empty(capacity),
-        np.empty(capacity, np.int32),
-        np.empty(capacity),
+def make_growth(
+    columns: Columns,
+    rows: np.ndarray,
+    targets: Targets,
+    n_components: int,
+    criterion: int,
+    limits: Limits,
+    seed: int,
+) -> Growth:
+    """A tree on some rows, all of them if the features are presorted, before it has a node."""
+    n, most = len(rows), limits.max_leaf_nodes
+    capacity = 2 * n - 1
+    if limits.max_depth < 40:
+        capacity = min(capacity, 2 ** (limits.max_depth + 1) - 1)
+    if most > 0:
+        capacity = min(capacity, 2 * most - 1)
+    code, value, weight, order = targets
+    sorted_rows = columns.order.shape[1] > 0 or criterion == ABSOLUTE_ERROR
+    return Growth(
+        columns,
+        rows,
+        targets,
+        # in the order of C, for which the kernels are compiled
+        Targets(np.take(code, rows, 1), np.take(value, rows, 1), weight[rows], order),
+        criterion,
+        limits,
+        np.empty(capacity, NODE),
         np.empty((capacity, n_components)),
-        np.zeros(capacity, np.int32),
-        np.zeros(capacity, np.int32),
-        np.full(capacity, n, np.int32),
-        np.zeros(capacity, np.int32),
-        np.zeros(capacity),
-        np.empty((capacity, 2)),
-        np.zeros(capacity),
+        make_work(n, n_components, len(order), len(weight), max(n if sorted_rows else 0, MISSING)),
+        np.empty(n_components),
+        np.empty(len(weight), np.bool_),
+        np.empty(n, np.int32),
+        np.empty(n),
+        np.arange(columns.bins.shape[1]),
+        np.array([seed], np.uint64),
     )
-    nodes.bounds[0] = -np.inf, np.inf
-    return nodes
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def make_work(n: int, n_components: int, n_medians: int, n_rows: int) -> Work:
-    """Memory for the search in n of so many rows."""
-    m, k = n if n_medians else 0, n_components
+def make_work(n: int, n_components: int, n_medians: int, n_rows: int, n_places: int) -> Work:
+    """Memory for the search in n of so many rows, with so many places between them."""
+    m = n if n_medians else 0
     return Work(
-        np.empty(k),
-        np.empty(k),
-        np.zeros((MISSING + 1, k + 1)),
+        np.empty((2, n_components)),
+        np.zeros((MISSING + 1, n_components + 1)),
         np.zeros(MISSING + 1, np.int64),
-        np.empty((5, MISSING)),
+        np.empty((5, n_places)),
+        np.empty(n_rows, np.int32),
         np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty((n_medians, n_rows), np.int32),
-        np.empty(m, np.int32),
-        np.empty((2, m + 1)),
-        np.empty((2, m + 1)),
+        np.empty((n_medians + 1, n_rows if n_medians else 0), np.int32),
+        np.empty((4, m + 1)),
     )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def in_order(targets: Targets, rows: np.ndarray) -> Targets:
-    """The targets of some rows, in their order; but what is by target stays so."""
-    code = np.empty((len(targets.code), len(rows)), np.int32)
-    value = np.empty((len(targets.value), len(rows)))
-    for o in range(len(code)):
-        code[o] = targets.code[o][rows]
-    for o in range(len(value)):
-        value[o] = targets.value[o][rows]
-    return Targets(code, value, targets.weight[rows], targets.order)

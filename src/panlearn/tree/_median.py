@@ -32,35 +32,50 @@ def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[floa
     return median, error
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def fill_errors(rows: np.ndarray, first: int, start: int, targets: Any, work: Any) -> None:
+@njit(inline="always")
+def fill_errors(
+    rows: np.ndarray,
+    first: int,
+    start: int,
+    targets: Any,
+    ranks: np.ndarray,
+    memory: np.ndarray,
+) -> None:
     """Sums of distances from the median for every split of a sequence of rows in two.
 
-    The sequence is the rows, their last `first` ones put to the front. ``work.errors[0, i]`` is the
-    sum of its rows up to i, ``work.errors[1, i]`` of those from i on; over several outputs they
-    add up. ``work.rank`` (n_outputs, n) is the place of each row among those of the node by target,
-    which lie in ``targets.order`` from `start` on.
+    The sequence is the rows, their last `first` ones put to the front. ``memory[0, i]`` is the sum
+    of its rows up to i, ``memory[1, i]`` of those from i on; over several outputs they add up.
+    ``ranks[o]`` is the place of each row among those of the node by target, which lie in
+    ``targets.order`` from `start` on; its last row, and those of `memory` from 2 on, are for work.
     """
-    n, sequence = len(rows), work.sequence
-    work.errors[:, :n] = 0.0
+    n, sequence = len(rows), ranks[-1]
+    memory[:2, :n] = 0.0
     for o in range(len(targets.value)):
         for back in range(2):
             for i in range(n):
                 sequence[i] = rows[(n - 1 - i if back else i) - first]  # below 0: from the end
-            add_errors(sequence[:n], o, start, targets, work, back)
+            order = targets.order[o, start : start + n]
+            y, weight = targets.value[o], targets.weight
+            add_errors(sequence[:n], y, weight, ranks[o], order, memory, back)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def add_errors(rows: np.ndarray, o: int, start: int, targets: Any, work: Any, back: int) -> None:
+@njit(inline="always")
+def add_errors(
+    rows: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    rank: np.ndarray,
+    order: np.ndarray,
+    memory: np.ndarray,
+    back: int,
+) -> None:
     """Add the errors of the first row, of the first two and so on; from behind if `back` is 1.
 
     A Fenwick tree over the ranks holds weights and weighted targets: to add a row and to find the
     median of those that are in it takes O(log n) steps each.
     """
-    n, mass, moment = len(rows), work.fenwick[0], work.fenwick[1]
-    rank, y, weight = work.rank[o], targets.value[o], targets.weight
-    mass[: n + 1] = 0.0
-    moment[: n + 1] = 0.0
+    n, mass, moment = len(rows), memory[2], memory[3]
+    memory[2:, : n + 1] = 0.0
     highest = 1
     while 2 * highest <= n:
         highest *= 2
@@ -82,7 +97,6 @@ def add_errors(rows: np.ndarray, o: int, start: int, targets: Any, work: Any, ba
                 below += mass[at]
                 moment_below += moment[at]
             step //= 2
-        middle = targets.order[o, start + at]
-        median = y[middle] / weight[middle]
+        median = y[order[at]] / weight[order[at]]
         error = median * (2 * below - all_mass) + all_moment - 2 * moment_below
-        work.errors[back, n - 1 - i if back else i] += max(error, 0.0)
+        memory[back, n - 1 - i if back else i] += max(error, 0.0)

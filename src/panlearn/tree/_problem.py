@@ -12,6 +12,7 @@ import numpy as np
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.tree._features import NO_SIGN, Features
 from panlearn.tree._grow import grow
+from panlearn.tree._growth import make_growth
 from panlearn.tree._pruning import pruned
 from panlearn.tree._sampling import Part
 from panlearn.tree._split import (
@@ -144,30 +145,31 @@ def grow_tree(
     """Grow a tree by the parameters of p on rows that count so often, zero for an absent one."""
     d = features.columns.bins.shape[1]
     count, one = normalised(count)
-    weight, other = normalised(count * normalised(problem.weight)[0])
+    relative, exponent = normalised(problem.weight)
+    weight, other = normalised(count * relative)
     rows = np.flatnonzero(weight).astype(np.int32)
     order = problem.order
     if len(rows) < len(weight):
         order = order[weight[order] > 0].reshape(len(order), len(rows))
     targets = Targets(problem.code, problem.y * weight, weight, np.ascontiguousarray(order))
     limits = limits_of(p, len(weight), len(rows), d, problem.scale, weight.sum())
-    count_of_nodes, nodes = grow(
+    growth = make_growth(
         features.columns, rows, targets, problem.n_components, problem.criterion, limits, seed
     )
-    kept = slice(count_of_nodes)
-    value = (nodes.value[kept] * problem.spread + problem.origin) * problem.unit
-    feature = nodes.feature[kept].copy()
-    exponent = one + other + normalised(problem.weight)[1]
+    n_nodes = grow(growth)
+    nodes = growth.nodes[:n_nodes]
+    value = (growth.value[:n_nodes] * problem.spread + problem.origin) * problem.unit
+    feature = nodes["feature"].copy()
     tree = Tree(
         d,
-        nodes.left[kept].copy(),
-        nodes.right[kept].copy(),
+        nodes["left"].copy(),
+        nodes["right"].copy(),
         feature,
-        features.thresholds(feature, nodes.low[kept], nodes.high[kept]),
-        nodes.missing_left[kept].copy(),
-        nodes.impurity[kept] * problem.scale,
-        nodes.size[kept].copy(),
-        np.ldexp(nodes.weight[kept], exponent),
+        features.thresholds(feature, nodes["low"], nodes["high"]),
+        nodes["missing_left"].copy(),
+        nodes["impurity"] * problem.scale,
+        nodes["size"].copy(),
+        np.ldexp(nodes["weight"], one + other + exponent),
         value.astype(dtype),
     )
     return pruned(tree, p.ccp_alpha) if p.ccp_alpha > 0 else tree

@@ -25,47 +25,50 @@ def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: 
         buffer[back] = value
         front += left
         back += 1 - left
-    values[front:] = buffer[:back]
+    for i in range(back):  # not by slices, of which the compiler checks the shapes at length
+        values[front + i] = buffer[i]
     return front
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sort_by_bin(
-    bins: np.ndarray, rows: np.ndarray, keys: np.ndarray, places: np.ndarray, counts: np.ndarray
+    bins: np.ndarray,
+    rows: np.ndarray,
+    start: int,
+    keys: np.ndarray,
+    places: np.ndarray,
+    counts: np.ndarray,
 ) -> None:
-    """Fill `keys` with the sorted bins of the rows, and `places` with whose they are.
+    """Number the rows from `start` on; fill `places` with the numbers in the order of their bins.
 
-    The key of a missing value is TOP. Stable. Few rows are inserted one by one, many counted;
-    `counts` is zero before and after.
+    Equal ones keep their order. ``keys[i]`` becomes the key of row i, TOP for a missing value. Few
+    rows are inserted one by one, many counted; `counts` is zero before and after.
     """
     n = len(rows)
     if n <= SMALL:
         for i in range(n):
             key, at = np.int32(bins[rows[i]]) << 16 | np.int32(i), i
-            while at > 0 and keys[at - 1] > key:
-                keys[at] = keys[at - 1]
+            while at > 0 and places[at - 1] > key:
+                places[at] = places[at - 1]
                 at -= 1
-            keys[at] = key
+            places[at] = key
         for i in range(n):
-            places[i] = keys[i] & 0xFFFF
-            keys[i] >>= 16
-    else:
-        for r in rows:
-            counts[bins[r]] += 1
-        end = 0
-        for b in range(MISSING + 1):
-            end += counts[b]
-            counts[b] = end - counts[b]
-        for i in range(n):
-            b = int(bins[rows[i]])
-            places[counts[b]] = i
-            keys[counts[b]] = b
-            counts[b] += 1
-        counts[:] = 0
-    at = n
-    while at > 0 and keys[at - 1] == MISSING:
-        at -= 1
-        keys[at] = TOP
+            b = places[i] >> 16
+            places[i] = start + (places[i] & 0xFFFF)
+            keys[places[i]] = b if b < MISSING else TOP
+        return
+    for r in rows:
+        counts[bins[r]] += 1
+    end = 0
+    for b in range(MISSING + 1):
+        end += counts[b]
+        counts[b] = end - counts[b]
+    for i in range(n):
+        b = bins[rows[i]]
+        places[counts[b]] = start + i
+        keys[start + i] = b if b < MISSING else TOP
+        counts[b] += 1
+    counts[:] = 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,0 +1,188 @@
+"""The best split of one node along one feature that is in bins, compiled; `_split` says by what."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from panlearn.tree._split import (
+    GINI,
+    MISSING,
+    SQUARED_ERROR,
+    Limits,
+    Node,
+    Targets,
+    fill_scores,
+    finish,
+    keeps_limits,
+    total,
+)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_bin_split(
+    bins: np.ndarray,
+    rows: np.ndarray,
+    targets: Targets,
+    node: Node,
+    sign: int,
+    criterion: int,
+    limits: Limits,
+    sides: np.ndarray,
+    histogram: np.ndarray,
+    counts: np.ndarray,
+    line: np.ndarray,
+) -> tuple[float, int, int, bool]:
+    """The best of the splits between bins.
+
+    Its score, the last bin on the left, -2 if no two bins differ, the first on the right, -1 if
+    there is none, and whether missing values go left. The targets from where the node begins are in
+    the order of the rows, which is read from memory more quickly. The other arrays are memory, see
+    `Work`.
+    """
+    n, left, last = len(rows), sides[0], len(node.sums)
+    n_outputs = max(len(targets.code), len(targets.value))
+    weighed = criterion < GINI or n_outputs > 1  # else the weight is the sum of the sums
+    counted = limits.min_samples_leaf > 1
+    fill_histogram(bins, rows, node.start, targets, weighed, histogram)
+    if counted:
+        for r in rows:
+            counts[bins[r]] += 1
+    lowest, highest, first = 0, MISSING - 1, last if weighed else 0
+    while lowest < MISSING and is_empty(histogram, lowest, first):
+        lowest += 1
+    while highest >= 0 and is_empty(histogram, highest, first):
+        highest -= 1
+    missing = not is_empty(histogram, MISSING, first)
+
+    best, low, missing_left = -np.inf, -2, False
+    if lowest < highest or (missing and highest >= 0):
+        low = -1  # two bins differ, though every split may break a limit
+    for side in range(2 if missing else 1):
+        left_weight, count = 0.0, 0
+        for k in range(last):
+            left[k] = histogram[MISSING, k] if side == 1 else 0.0
+            left_weight += left[k]
+        if side == 1:
+            count = counts[MISSING]
+        if weighed:
+            left_weight = histogram[MISSING, last] if side == 1 else 0.0
+        # An empty bin repeats the score before it: to skip it would cost a branch that mispredicts.
+        # With missing values on the right, all others may go left.
+        end = highest + 1 if side == 0 and missing else highest
+        walk_bins(
+            histogram, lowest, end, weighed, node, n_outputs, criterion, left_weight, sides, line
+        )
+        fill_scores(line, lowest, end, node.weight, criterion)
+        for b in range(lowest, end):
+            count += counts[b]
+            if (
+                line[4, b] > best + node.slack
+                and not (counted and min(count, n - count) < limits.min_samples_leaf)
+                and keeps_limits(line[2, b], line[3, b], sign, node, limits)
+            ):
+                best, low, missing_left = line[4, b], b, side == 1
+    high = low + 1
+    while high < highest and is_empty(histogram, high, first):
+        high += 1
+    for b in range(lowest, highest + 1):
+        for k in range(last + 1):
+            histogram[b, k] = 0.0
+    for k in range(last + 1):
+        histogram[MISSING, k] = 0.0
+    if counted:
+        counts[:] = 0
+    return best, low, high if high <= highest else -1, missing_left
+
+
+@njit(inline="always")
+def fill_histogram(
+    bins: np.ndarray,
+    rows: np.ndarray,
+    start: int,
+    targets: Targets,
+    weighed: bool,
+    histogram: np.ndarray,
+) -> None:
+    """Sum what the rows add to each component, by bin, and their weights after it."""
+    n, last = len(rows), histogram.shape[1] - 1
+    # unsigned, for there is no negative index to look out for
+    width, flat = np.uint64(last + 1), histogram.ravel()
+    weight = targets.weight[start : start + n]
+    for o in range(len(targets.code)):
+        code = targets.code[o, start : start + n]
+        for i in range(n):
+            flat[np.uint64(bins[rows[i]]) * width + np.uint64(code[i])] += weight[i]
+    for o in range(len(targets.value)):
+        value = targets.value[o, start : start + n]
+        for i in range(n):
+            flat[np.uint64(bins[rows[i]]) * width + np.uint64(o)] += value[i]
+    if weighed:
+        for i in range(n):
+            flat[np.uint64(bins[rows[i]]) * width + np.uint64(last)] += weight[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
+    """Whether no row is in a bin: from column `first` on there are weights, which are positive."""
+    for k in range(first, histogram.shape[1]):
+        if histogram[b, k] != 0:
+            return False
+    return True
+
+
+@njit(inline="always")
+def walk_bins(
+    histogram: np.ndarray,
+    lowest: int,
+    end: int,
+    weighed: bool,
+    node: Node,
+    n_outputs: int,
+    criterion: int,
+    left_weight: float,
+    sides: np.ndarray,
+    line: np.ndarray,
+) -> None:
+    """Move the bins to the left one by one, as `walk_rows` does with rows."""
+    left, right, last = sides[0], sides[1], len(node.sums)
+    for k in range(last):
+        right[k] = node.sums[k] - left[k]
+    if last == 1 and criterion == SQUARED_ERROR:  # the usual cases by themselves, without arrays
+        ours, others = left[0], right[0]
+        for b in range(lowest, end):
+            ours += histogram[b, 0]
+            others -= histogram[b, 0]
+            left_weight += histogram[b, 1]
+            line[0, b], line[1, b] = ours * ours, others * others
+            line[2, b], line[3, b] = left_weight, ours
+        return
+    if last == 2 and criterion == GINI and not weighed:
+        ours, ours_2, others, others_2 = left[0], left[1], right[0], right[1]
+        for b in range(lowest, end):
+            one, two = histogram[b, 0], histogram[b, 1]
+            ours += one
+            ours_2 += two
+            others -= one
+            others_2 -= two
+            left_weight += one + two
+            line[0, b] = ours * ours + ours_2 * ours_2
+            line[1, b] = others * others + others_2 * others_2
+            line[2, b], line[3, b] = left_weight, ours
+        return
+    quotients = criterion == GINI or criterion == SQUARED_ERROR
+    for b in range(lowest, end):
+        left_total, right_total, bin_weight = 0.0, 0.0, 0.0
+        for k in range(last):
+            in_bin = histogram[b, k]
+            bin_weight += in_bin
+            left[k] += in_bin
+            right[k] -= in_bin
+            left_total += left[k] * left[k]
+            right_total += right[k] * right[k]
+        left_weight += histogram[b, last] if weighed else bin_weight
+        line[0, b], line[1, b] = left_total, right_total
+        line[2, b], line[3, b] = left_weight, left[0]
+        if not quotients:
+            line[0, b], line[1, b] = total(left, criterion), total(right, criterion)
+            finish(line, b, sides, node, n_outputs, criterion)
