@@ -351,3 +351,22 @@ def test_extreme_counts_priors_and_weights_are_learned_from_or_named():
         np.testing.assert_allclose(model.components_, expected, atol=1e-6)
     with pytest.raises(ValueError, match="sample_weight is from 1e-300 to 1e"):
         PLSA(2, random_state=0).fit(X, sample_weight=[1e300, 1e-300, 1, 1])
+
+
+def test_each_batch_has_draws_of_its_own(rng, monkeypatch):
+    """One seed, but no batch walks through the random numbers of another."""
+    documents, _ = planted(rng, n=30)
+    seeds = []
+
+    class Recorded(lda.Chain):
+        def __init__(self, *given):
+            super().__init__(*given)
+            seeds.append(int(self._state))
+
+    monkeypatch.setattr(lda, "Chain", Recorded)
+    for _ in range(2):
+        model = online()
+        for start in (0, 10, 20):
+            model.partial_fit(documents[start : start + 10])
+    assert seeds[:3] == seeds[3:]
+    assert len(set(seeds)) == 3

@@ -27,7 +27,8 @@ def select(X: sparse.csr_matrix, column: np.ndarray, n_columns: int) -> sparse.c
 
 def places(seen: TermCounts, vocabulary: Any, analysis: Analysis) -> tuple[TermCounts, np.ndarray]:
     """The counts with the terms of a vocabulary, and the places of these, in its order."""
-    terms = list(vocabulary)
+    array = isinstance(vocabulary, np.ndarray)
+    terms = list(np.atleast_1d(vocabulary) if array else vocabulary)
     good = len(terms) > 0 and all(isinstance(term, str) for term in terms)
     if good and isinstance(vocabulary, Mapping):
         good = set(vocabulary.values()) == set(range(len(terms)))
