@@ -215,6 +215,16 @@ def test_weights_decide_the_tree(rng, gaps):
     assert len(trees) == 2
 
 
+def test_what_only_partial_rows_show_is_possible_from_the_start():
+    """Without a prior, no whole row has x1 = 1: EM must not begin where that cannot be.
+
+    The likelihood q00 q10 (q01 + q11) of the three rows is largest where each factor is a third.
+    """
+    X = np.array([[0, 0], [1, 0], [np.nan, 1]])
+    model = BayesianNetwork([(0, 1)], alpha=0, tol=1e-12).fit(X)
+    np.testing.assert_allclose(model.score_samples(X), np.log(np.full(3, 1 / 3)), atol=1e-5)
+
+
 def test_names_states_and_frames(rng):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(

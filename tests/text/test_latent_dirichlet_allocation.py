@@ -331,3 +331,42 @@ def test_a_generator_of_documents_is_read_once(rng):
     for method in ("transform", "score_samples", "score", "perplexity"):
         listed = getattr(model, method)(documents[:4])
         np.testing.assert_array_equal(getattr(model, method)(d for d in documents[:4]), listed)
+
+
+def test_extreme_counts_priors_and_weights_are_learned_from_or_named():
+    X = np.array([[3.0, 0, 1], [0, 2, 1], [0, 0, 0], [1, 1, 0]])
+    for scale in (1e150, 5e307):
+        with pytest.raises(MemoryError, match="list of tokens"):
+            online().fit(scale * X)
+    with pytest.raises(ValueError, match="no whole numbers"):
+        online().fit(1e-300 * X)
+    for name in ("doc_topic_prior", "topic_word_prior"):
+        for prior in (1e-300, 1e300):
+            model = online().set_params(**{name: prior}).fit(X)
+            for values in (model.components_, model.doc_topic_, model.transform(X)):
+                np.testing.assert_allclose(values.sum(axis=1), 1)
+    expected = PLSA(2, random_state=0).fit(X, sample_weight=np.ones(4)).components_
+    for weight in (1e-300, 1e300):
+        model = PLSA(2, random_state=0).fit(X, sample_weight=np.full(4, weight))
+        np.testing.assert_allclose(model.components_, expected, atol=1e-6)
+    with pytest.raises(ValueError, match="sample_weight is from 1e-300 to 1e"):
+        PLSA(2, random_state=0).fit(X, sample_weight=[1e300, 1e-300, 1, 1])
+
+
+def test_each_batch_has_draws_of_its_own(rng, monkeypatch):
+    """One seed, but no batch walks through the random numbers of another."""
+    documents, _ = planted(rng, n=30)
+    seeds = []
+
+    class Recorded(lda.Chain):
+        def __init__(self, *given):
+            super().__init__(*given)
+            seeds.append(int(self._state))
+
+    monkeypatch.setattr(lda, "Chain", Recorded)
+    for _ in range(2):
+        model = online()
+        for start in (0, 10, 20):
+            model.partial_fit(documents[start : start + 10])
+    assert seeds[:3] == seeds[3:]
+    assert len(set(seeds)) == 3

@@ -247,3 +247,17 @@ def test_a_vocabulary_keeps_its_order_whatever_is_learned_later():
     X = model.transform(["blue house, red car: house"]).toarray()[0]
     expected = model.idf_ * [1, 2, 1]
     np.testing.assert_allclose(X, expected / np.linalg.norm(expected))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 5e-324, 0.1, 1e300])
+def test_weights_of_any_scale_choose_the_same_terms(scale):
+    """A term of a document of weight 0.1 occurs; one of all documents is in no more than all."""
+    rng = np.random.default_rng(0)
+    texts = [f"every word{i}" for i in range(30)]
+    weight = np.full(30, scale) if scale != 0.1 else scale * rng.random(30)
+    model = TfidfVectorizer(idf="plain").fit(texts, sample_weight=weight)
+    assert model.get_feature_names_out().tolist() == sorted({w for t in texts for w in t.split()})
+    expected = np.log(weight.sum() / np.array([weight.sum(), *weight])) + 1
+    place = [model.vocabulary_[w] for w in ("every", *(f"word{i}" for i in range(30)))]
+    np.testing.assert_allclose(model.idf_[place], expected, rtol=1e-10)
+    assert np.isfinite(model.transform([*texts, ""]).toarray()).all()

@@ -27,13 +27,16 @@ def select(X: sparse.csr_matrix, column: np.ndarray, n_columns: int) -> sparse.c
 
 def places(seen: TermCounts, vocabulary: Any, analysis: Analysis) -> tuple[TermCounts, np.ndarray]:
     """The counts with the terms of a vocabulary, and the places of these, in its order."""
-    if isinstance(vocabulary, Mapping):
-        terms = sorted(vocabulary, key=vocabulary.__getitem__)
-        whole = sorted(vocabulary.values()) == list(range(len(terms)))
-    else:
-        terms = sorted(vocabulary) if isinstance(vocabulary, Set) else list(vocabulary)
-        whole = all(isinstance(term, str) for term in terms) and len(set(terms)) == len(terms)
-    if not terms or not whole or not all(isinstance(term, str) for term in terms):
+    array = isinstance(vocabulary, np.ndarray)
+    terms = list(np.atleast_1d(vocabulary) if array else vocabulary)
+    good = len(terms) > 0 and all(isinstance(term, str) for term in terms)
+    if good and isinstance(vocabulary, Mapping):
+        good = set(vocabulary.values()) == set(range(len(terms)))
+        terms = sorted(terms, key=vocabulary.__getitem__) if good else terms
+    elif good:
+        good = len(set(terms)) == len(terms)
+        terms = sorted(terms) if isinstance(vocabulary, Set) else terms
+    if not good:
         raise ValueError(
             "vocabulary must be different terms, or map terms to the columns 0, 1, ..., each once; "
             f"got {vocabulary!r:.60}"

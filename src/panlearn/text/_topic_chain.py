@@ -25,7 +25,9 @@ def whole(corpus: Corpus) -> Corpus:
             "X holds counts that are no whole numbers; give the counts themselves, before any "
             "weighting such as tf-idf"
         )
-    require_memory((int(counts.sum()),), "the list of tokens", "lower the counts", itemsize=12)
+    with np.errstate(over="ignore"):
+        n_tokens = int(min(counts.data.sum(), 2.0**62))
+    require_memory((n_tokens,), "the list of tokens", "lower the counts", itemsize=12)
     times = counts.data.astype(np.int64)
     ids = np.repeat(counts.indices.astype(np.int32), times)
     return corpus._replace(ids=ids, offsets=np.append(0, np.cumsum(times))[counts.indptr])

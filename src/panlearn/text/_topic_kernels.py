@@ -133,7 +133,7 @@ def document_slopes(
         for i in range(offsets[d], offsets[d + 1]):
             k = topics[i]  # ψ(x + 1) = ψ(x) + 1 / x
             slopes[k] += 1.0 / (alpha[k] + in_document[k])
-            whole += 1.0 / (everything + i - offsets[d])
+            whole += 1.0 / (everything + (i - offsets[d]))  # a small sum must not be lost
             in_document[k] += 1
     return slopes, whole
 

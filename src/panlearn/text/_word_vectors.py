@@ -39,7 +39,8 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
         -------
         ndarray of shape (n_words, vector_size)
         """
-        return self.vectors_[self._places(words)]
+        places = self._places(words)  # first: it says so if there is no vector yet
+        return self.vectors_[places]
 
     def similarity(self, one: str, other: str) -> float:
         """Give the cosine of the angle between the vectors of two words.
@@ -79,6 +80,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
         list of (str, float)
             Words and cosines, the largest first; none of those that were given.
         """
+        self._require_fitted()
         plus, minus = ([w] if isinstance(w, str) else list(w) for w in (positive, negative))
         if not plus and not minus:
             raise ValueError("give at least one word")

@@ -298,11 +298,11 @@ class NGramModel(WordLanguageModel):
 
     def _law(self, context: Any) -> np.ndarray:
         """P of every number of a word."""
+        self._require_fitted()
         return self.tables_.law(self._before(context))
 
     def _before(self, context: Any) -> np.ndarray:
         """Numbers of the last order - 1 words, after beginnings if there are fewer."""
-        self._require_fitted()
         if isinstance(context, str):
             raise ValueError(f"context is a list of words; got the single str {context!r}")
         n = self.tables_.order - 1

@@ -113,6 +113,12 @@ class PLSA(Iterative, TopicModel):
             The model itself.
         """
         corpus = self._learn_words(X, sample_weight)
+        if corpus.weight is not None and corpus.weight.min() < 1e-200 * corpus.weight.max():
+            raise ValueError(
+                f"sample_weight is from {corpus.weight.min():g} to {corpus.weight.max():g}, too "
+                "wide for the floats: words of the lightest documents would have no probability; "
+                "leave these documents out"
+            )
         (n, n_words), k = corpus.counts.shape, self.n_components
         words = generator(self.random_state).dirichlet(np.ones(n_words), k).T
         start = np.ascontiguousarray(words), np.full((n, k), 1 / k)

@@ -299,6 +299,10 @@ class TfidfVectorizer(TransformerMixin, TextModel):
             float(min(share, 1 << 62)) if isinstance(share, Integral) else share * seen.weight
             for share in (self.min_df, self.max_df)
         )
+        if isinstance(self.min_df, Integral) and self.min_df == 1:
+            least = 0.0  # whatever occurs, also in a document of a weight below one
+        if not isinstance(self.max_df, Integral) and self.max_df == 1:
+            most = np.inf  # all, whichever way the weights are rounded when they are added up
         if most < least:
             raise ValueError(f"max_df is below min_df: {most:g} documents against {least:g}")
         columns = np.flatnonzero((frequency >= least) & (frequency <= most))
