@@ -215,6 +215,7 @@ class Library:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", LinAlgWarning)
+            warnings.filterwarnings("ignore", ".*out-of-bag.*")
             return call()
 
     @classmethod

@@ -180,8 +180,8 @@ def read_training(
 def columns_of(y: Any) -> int:
     """How many columns targets have, one if they are no matrix."""
     shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple):
-        return len(y[0])
+    if shape is None and isinstance(y, list | tuple) and len(y) and not isinstance(y[0], str):
+        return len(y[0]) if hasattr(y[0], "__len__") else 1
     return shape[1] if shape is not None and len(shape) == 2 else 1
 
 

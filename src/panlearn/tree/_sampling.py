@@ -25,9 +25,7 @@ def sample_size(max_samples: Any, n: int) -> int:
         return n
     if isinstance(max_samples, Integral):
         if max_samples > 10**9:
-            raise ValueError(
-                f"max_samples={float(min(max_samples, 10**300)):.3g} is more rows than can be drawn"
-            )
+            raise ValueError("max_samples is more rows than can be drawn, above 1e9")
         return int(max_samples)
     return max(1, round(max_samples * n))
 
@@ -66,3 +64,11 @@ def out_of_bag_mean(total: np.ndarray, times: np.ndarray) -> np.ndarray:
         )
     with np.errstate(invalid="ignore"):
         return total / times[:, None]
+
+
+def scored(score: Any, true: np.ndarray, found: np.ndarray) -> float:
+    """What a function makes of out-of-bag predictions; an error names the parameter."""
+    try:
+        return float(score(true, found))
+    except TypeError as error:
+        raise ValueError(f"oob_score={score!r} must take y and its prediction: {error}") from error

@@ -21,7 +21,7 @@ from panlearn.core.validation import reject_hidden
 from panlearn.tree._base import MemberCount, ProbabilisticClassifier
 from panlearn.tree._members import checked_base, seeded_copy
 from panlearn.tree._problem import feature_count
-from panlearn.tree._sampling import Part, out_of_bag_mean, row_sampler, sample_size
+from panlearn.tree._sampling import Part, out_of_bag_mean, row_sampler, sample_size, scored
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 
@@ -243,7 +243,7 @@ class BaggingClassifier(ProbabilisticClassifier):
         seen = times > 0
         best = self.classes_[self.oob_decision_function_[seen].argmax(axis=1)]
         score = self.oob_score if callable(self.oob_score) else accuracy_score
-        self.oob_score_ = float(score(self.classes_[codes[seen]], best))
+        self.oob_score_ = scored(score, self.classes_[codes[seen]], best)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class: the mean over the members.

@@ -189,7 +189,7 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
             best = [c[p.argmax(axis=1)] for c, p in zip(classes, parts, strict=True)]
             predicted = np.stack(best, axis=1).reshape(y[seen].shape)
             score = self.oob_score if callable(self.oob_score) else part_right
-            self.oob_score_ = float(score(y[seen], predicted))
+            self.oob_score_ = scored(score, y[seen], predicted)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -333,7 +333,7 @@ class RandomForestRegressor(RowsRegressor, Forest):
             seen = ~np.isnan(outside.reshape(len(y), -1)[:, 0])
             self.oob_prediction_ = outside
             score = self.oob_score if callable(self.oob_score) else r2_score
-            self.oob_score_ = float(score(y[seen], outside[seen]))
+            self.oob_score_ = scored(score, y[seen], outside[seen])
         return self
 
     def predict(self, X: Any) -> np.ndarray:
