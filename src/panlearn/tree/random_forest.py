@@ -28,6 +28,7 @@ from panlearn.tree._problem import (
     label_problem,
     number_problem,
 )
+from panlearn.tree._sampling import scored
 from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
