@@ -43,7 +43,9 @@ def moments(values: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.nd
 
 def sparse_moments(values: Any, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """As `moments`, of the columns of a sparse matrix."""
-    mean, variance = mean_variance_axis(values.astype(np.float64), axis=0, weights=weight)
+    whole = sparse.csr_matrix(values.astype(np.float64))  # a copy, in which entries may be summed
+    whole.sum_duplicates()
+    mean, variance = mean_variance_axis(whole, axis=0, weights=weight)
     return mean, np.where(variance > 0, np.sqrt(variance), 1.0)
 
 
