@@ -24,7 +24,7 @@ def sample_size(max_samples: Any, n: int) -> int:
     if max_samples is None:
         return n
     if isinstance(max_samples, Integral):
-        if max_samples > 10**9:
+        if int(max_samples) > 10**9:
             raise ValueError("max_samples is more rows than can be drawn, above 1e9")
         return int(max_samples)
     return max(1, round(max_samples * n))
