@@ -13,6 +13,7 @@ from typing import Any
 __version__ = _version("panlearn")
 
 FAMILIES = (
+    "theory",
     "optimize",
     "linear",
     "bayes",
@@ -27,6 +28,10 @@ FAMILIES = (
     "retrieval",
     "neural",
     "transformer",
+    "statespace",
+    "generative",
+    "evaluate",
+    "trust",
 )
 _HOMES = {
     "all_estimators": "panlearn.core.inventory",
