@@ -166,7 +166,7 @@ def test_weights_beyond_all_digits_are_a_hard_margin(rng):
             model = SVC(kernel="linear").fit(X, y, sample_weight=weight)
             assert (model.predict(X) == y)[weight > 1].all()
             continue
-        with pytest.raises(ValueError, match="weights of the rows.*not separable"):
+        with pytest.raises(ValueError, match=r"weights of the rows.*not separable"):
             SVC(kernel="linear").fit(X, y, sample_weight=weight)
 
 

@@ -268,6 +268,6 @@ def _refuse_inseparable(
     if n_iter >= max(SEARCH, 10 * len(y)) or bound**2 < 1e-15 * diagonal.max():
         raise ValueError(
             "C=inf asks for a hard margin, as one so large with the weights of the rows does, and "
-            f"the classes are not separable: after {n_iter} steps no margin above {bound:.2g} can exist "
-            "in the feature space; give a finite C"
+            f"the classes are not separable: after {n_iter} steps no margin above {bound:.2g} "
+            "can exist in the feature space; give a finite C"
         )
