@@ -129,6 +129,8 @@ class Library:
             wish |= {"tol": 1e-4, "n_states": 1}
         if "max_epochs" in names and not learns_from_documents(cls):
             wish |= {"batch_size": 1000}  # one batch: neither order nor weight changes a gradient
+        if "radius" in names:  # far enough for every row to have a neighbour
+            wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 

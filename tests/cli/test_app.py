@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -129,6 +130,27 @@ def test_what_is_left_out_for_want_of_torch_is_said(run, arguments):
     assert result.exit_code == 0
     advice = "this needs torch, which is not installed; `pip install 'panlearn[deep]'`"
     assert result.stderr == f"· left out {LEFT_OUT}: {advice}\n"
+
+
+def test_claims_that_are_left_out_for_want_of_torch_are_counted():
+    """In a process of its own: claims that another test has loaded would still be there."""
+    done = child(
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'torch':\n"
+        "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "from panlearn.cli import main\n"
+        "main(['verify', '--list'])\n"
+    )
+    assert done.returncode == 0
+    advice = "this needs torch, which is not installed; `pip install 'panlearn[deep]'`"
+    said = re.fullmatch(rf"· (\d+) of (\d+) claims left out: {re.escape(advice)}\n", done.stderr)
+    assert said
+    left_out, known = map(int, said.groups())
+    shown = [line for line in done.stdout.splitlines() if re.match(r" ?[A-Z]+\d+ ", line)]
+    assert 0 < left_out == known - len(shown)
 
 
 def test_nothing_is_left_out_where_torch_is(run):

@@ -57,6 +57,7 @@ NOT_SEARCHED = {
     "batch_size",
     "n_jobs",
     "cache_size",
+    "radius",
 }
 
 

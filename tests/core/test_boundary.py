@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from panlearn.core.boundary import admit, check_table, check_weights
+from panlearn.core.boundary import LEAST_TOTAL, admit, check_table, check_weights
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import plain_labels
+from panlearn.linear import LinearRegression
+from panlearn.sequence import MarkovChain
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
 
@@ -82,24 +84,25 @@ def test_every_format_of_sparse_matrix_is_looked_into():
             check_table(broken, "Z")
 
 
-def test_weights_are_refused_for_their_sum_alone():
+def test_weights_are_refused_where_their_sum_is_no_float():
     ones = np.ones(3)
-    for fine in (
-        None,
-        2.0,
-        ones,
-        1e-90 * ones,
-        1e90 * ones,
-        [1e150, 1, 1],
-        [1e-300, 1, 1],
-        [0, 0, 0],
-        ["a"],
-        -ones,
-    ):
-        check_weights(fine)
-    for bad in (1e-300 * ones, 1e300 * ones, 1.7e308 * ones, [1e260, 1, 1], 5e-324):
+    fine = (None, 2.0, ones, 1e-90 * ones, 1e300 * ones, [1e150, 1, 1], [0, 0, 0], ["a"], -ones)
+    for weight in (*fine, 5e-324 * ones):
+        check_weights(weight)
+    for weight in (*fine, [1e-300, 1, 1]):
+        check_weights(weight, LEAST_TOTAL)
+    for bad, least in ((1.7e308 * ones, 0), (1.7e308 * ones, 1e-300), (1e-301 * ones, 1e-300)):
         with pytest.raises(ValueError, match=r"sample_weight sums to .*divide it"):
-            check_weights(bad)
+            check_weights(bad, least)
+
+
+def test_weights_of_batches_whose_products_would_lose_their_digits_are_refused(rng):
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    tiny = np.full(20, 1e-310)
+    with pytest.raises(ValueError, match="sample_weight sums to 2e-309"):
+        LinearRegression().fit([(X, y, tiny)])
+    with pytest.raises(ValueError, match="sample_weight sums to 2e-309"):
+        MarkovChain().fit([[0, 1, 1]] * 20, sample_weight=tiny)
 
 
 def test_labels_in_the_types_of_pandas_and_arrow():

@@ -120,3 +120,22 @@ def test_a_flat_direction_has_no_score(rng):
     model = KernelPCA(3, kernel=Linear()).fit(X)
     assert_allclose(model.eigenvalues_[1:], 0)
     assert_allclose(model.transform(X)[:, 1:], 0)
+
+
+def test_negative_eigenvalues_of_a_sigmoid_have_no_component(rng):
+    X = rng.normal(size=(30, 3))
+    K = np.tanh(0.5 * X @ X.T - 1)
+    P = np.eye(30) - 1 / 30
+    values = np.linalg.eigvalsh(P @ K @ P)[::-1]
+    assert values[-1] < -0.1
+    model = KernelPCA(kernel="sigmoid", gamma=0.5, coef0=-1.0).fit(X)
+    assert_allclose(model.eigenvalues_, values[values > 1e-9], atol=1e-9)
+    assert_allclose(model.transform(X), model.X_transformed_fit_, atol=1e-8)
+
+
+def test_rows_are_copied_unless_the_caller_says_not_to(rng):
+    X = rng.normal(size=(20, 2))
+    assert not np.shares_memory(KernelPCA(2, kernel="rbf").fit(X).X_fit_, X)
+    lent = KernelPCA(2, kernel="rbf", copy_X=False).fit(X)
+    assert np.shares_memory(lent.X_fit_, X)
+    assert_allclose(lent.transform(X), KernelPCA(2, kernel="rbf").fit(X).transform(X), atol=1e-12)

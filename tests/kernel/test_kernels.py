@@ -29,6 +29,7 @@ from panlearn.kernel.kernels import (
     Minimum,
     Periodic,
     Polynomial,
+    Sigmoid,
     White,
     is_psd,
     is_valid,
@@ -93,6 +94,8 @@ def test_values_are_those_of_the_formulas_and_of_the_peer(rng):
     assert_allclose(Cosine()(X, Z), pairwise.cosine_similarity(X, Z), rtol=1e-12)
     ours = Polynomial(4, 0.2, 1.5)(X, Z)
     assert_allclose(ours, pairwise.polynomial_kernel(X, Z, 4, 0.2, 1.5), rtol=1e-12)
+    ours = Sigmoid(0.01, -100.5)(X, Z)
+    assert_allclose(ours, pairwise.sigmoid_kernel(X, Z, 0.01, -100.5), rtol=1e-9)
     one, other = X[:, :1], Z[:, :1]
     assert_allclose(
         Periodic(1.3, 2.7)(one, other), peer.ExpSineSquared(1.3, 2.7)(one, other), rtol=1e-9

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.kernel import SVC, LinearSVC
 from panlearn.kernel._hinge_dual import Dual, dense_pass, sparse_pass
@@ -171,3 +172,26 @@ def test_wide_rows_go_to_the_dual(rng):
     np.testing.assert_allclose(model.coef_, primal.coef_, atol=1e-4 * np.abs(primal.coef_).max())
     again = LinearSVC(random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_dual_that_has_not_converged_says_what_does(rng, loss):
+    X, y = overlapping(rng, 400)
+    says = r"did not converge.*dual=False, which has 4 unknowns"
+    with pytest.warns(ConvergenceWarning, match=says):
+        slow = LinearSVC(1e3, loss=loss, dual=True, max_iter=20, random_state=0).fit(X, y)
+    assert not slow.converged_
+    fast = LinearSVC(1e3, loss=loss, dual=False, max_iter=20).fit(X, y)
+    assert fast.converged_
+    assert objective(fast, X, y, 1e3) < objective(slow, X, y, 1e3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_intercept_costs_the_dual_no_passes_on_wide_rows(rng, loss):
+    X = rng.normal(size=(60, 300))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 1, 1, -1)
+    passes = [
+        LinearSVC(loss=loss, dual=True, fit_intercept=b, random_state=0).fit(X, y).n_iter_
+        for b in (True, False)
+    ]
+    assert passes[0] <= 1.5 * passes[1]

@@ -154,6 +154,22 @@ def test_a_large_penalty_is_the_hard_margin_on_a_thin_gap(rng):
     assert hard.score(X, y) == 1
 
 
+def test_weights_beyond_all_digits_are_a_hard_margin(rng):
+    """A score that is summed from multipliers of 1e300 would have none of its digits."""
+    hard = SVC(np.inf, kernel="linear", tol=1e-10).fit(*OR)
+    heavy = SVC(kernel="linear", tol=1e-10).fit(*OR, sample_weight=np.full(4, 1e300))
+    np.testing.assert_allclose(heavy.dual_coef_, hard.dual_coef_, atol=1e-9)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    # the rows of one class alone: no side may be forgotten
+    for weight in (np.full(60, 1e300), np.where(y, 1.0, 1e300), np.where(y, 1e300, 1.0)):
+        if weight.min() == 1:
+            model = SVC(kernel="linear").fit(X, y, sample_weight=weight)
+            assert (model.predict(X) == y)[weight > 1].all()
+            continue
+        with pytest.raises(ValueError, match=r"weights of the rows.*not separable"):
+            SVC(kernel="linear").fit(X, y, sample_weight=weight)
+
+
 def test_one_kernel_in_many_dresses(rng):
     X, y = blobs(rng, k=3)
     new = rng.normal(size=(7, 3))

@@ -1,5 +1,7 @@
 """The perceptron: its passes, its mistakes, and its reductions of several classes."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -144,3 +146,64 @@ def test_nan_is_refused_by_name(rng):
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="X contains NaN"):
         Perceptron().fit(X, y)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_class_weights_are_the_lengths_of_steps(rng, layout):
+    X, y = rng.integers(-3, 4, (40, 3)).astype(float), rng.choice([-1, 1], 40)
+    w, b = np.zeros(3), 0.0
+    for _ in range(4):
+        for row, label in zip(X, y, strict=True):
+            if label * (w @ row + b) <= 0:
+                step = 2.5 if label > 0 else 0.5
+                w, b = w + step * label * row, b + step * label
+    with pytest.warns(ConvergenceWarning):
+        model = Perceptron(max_iter=4, class_weight={1: 2.5, -1: 0.5}).fit(layout(X), y)
+    np.testing.assert_allclose(model.coef_[0], w, rtol=1e-12)
+    assert model.intercept_[0] == pytest.approx(b)
+    assert model.n_updates_.dtype == np.int64
+    shares = {c: 40 / (2 * (y == c).sum()) for c in (-1, 1)}
+    with pytest.warns(ConvergenceWarning):
+        balanced = Perceptron(max_iter=4, class_weight="balanced").fit(layout(X), y)
+    with pytest.warns(ConvergenceWarning):
+        given = Perceptron(max_iter=4, class_weight=shares).fit(layout(X), y)
+    np.testing.assert_allclose(balanced.coef_, given.coef_)
+    stream = Perceptron(max_iter=4, class_weight="balanced")
+    with pytest.warns(ConvergenceWarning):
+        stream.fit(Batches([(X[:9], y[:9]), (X[9:], y[9:])]))
+    np.testing.assert_allclose(stream.coef_, balanced.coef_)
+
+
+def test_weights_of_classes_do_not_count_as_votes(rng):
+    X, y = separable(rng, k=4)
+    model = Perceptron(multi_class="ovo", class_weight={0: 50.0}).fit(X, y)
+    assert model.score(X, y) == 1
+    new = rng.normal(size=(50, 3)) * 8
+    scores = new @ model.coef_.T + model.intercept_
+    votes = np.zeros((50, 4))
+    for column, (i, j) in enumerate(itertools.combinations(range(4), 2)):
+        votes[np.arange(50), np.where(scores[:, column] > 0, i, j)] += 1
+    found = model.decision_function(new)
+    np.testing.assert_array_equal(np.round(found), votes)
+    assert np.abs(found - votes).max() < 0.5
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended(rng):
+    X, y = rng.integers(-3, 4, (40, 3)).astype(float), rng.choice([-1, 1], 40)
+    model = Perceptron(max_iter=3, warm_start=True)
+    for _ in range(2):
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X, y)
+    with pytest.warns(ConvergenceWarning):
+        whole = Perceptron(max_iter=6).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    np.testing.assert_array_equal(model.intercept_, whole.intercept_)
+    assert model.history_["mistakes"] == whole.history_["mistakes"][3:]
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(warm_start=False).fit(X, y)
+    assert model.history_["mistakes"] == whole.history_["mistakes"][:3]
+    for other in ((X[:, :2], y), (X, y + 5)):
+        with pytest.raises(ValueError, match="warm_start goes on with classes"):
+            model.set_params(warm_start=True).fit(*other)
+    with pytest.raises(ValueError, match=r"balanced.*partial_fit"):
+        Perceptron(class_weight="balanced").partial_fit(X, y, classes=[-1, 1])

@@ -149,3 +149,19 @@ def test_sparse_rows_and_given_matrices(kernel):
     a = KernelPCA(3, kernel="precomputed").fit(K)
     b = peer_decomposition.KernelPCA(3, kernel="precomputed").fit(K)
     np.testing.assert_allclose(a.transform(K[:9]), b.transform(K[:9]), atol=1e-8)
+
+
+@pytest.mark.parametrize("coef0", [1.0, -0.5])
+def test_kernel_pca_of_a_kernel_that_is_no_inner_product(coef0):
+    X, new = DATA["two targets"][0], DATA["two targets"][0][:7] + 0.1
+    options = {"kernel": "sigmoid", "gamma": 0.3, "coef0": coef0}
+    a, b = KernelPCA(3, **options).fit(X), peer_decomposition.KernelPCA(3, **options).fit(X)
+    np.testing.assert_allclose(a.eigenvalues_, b.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(a.transform(new)), np.abs(b.transform(new)), atol=1e-8)
+
+
+def test_kernel_ridge_of_a_kernel_that_is_no_inner_product():
+    X, y = DATA["wide"]
+    options = {"kernel": "sigmoid", "gamma": 0.01, "coef0": 0.2}
+    ours, theirs = KernelRidge(2.0, **options).fit(X, y), peer.KernelRidge(2.0, **options).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-9)

@@ -138,3 +138,25 @@ def test_cosine_of_sparse_rows(rng):
     theirs = peer.KNeighborsClassifier(3, metric="cosine").fit(X, y)
     for a, b in zip(ours.kneighbors(X[:20]), theirs.kneighbors(X[:20]), strict=True):
         assert_allclose(a, b, atol=1e-7)  # the peer's distance of a row from itself is rounding
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize(
+    ("metric", "radius"), [("euclidean", 1.2), ("manhattan", 2.0), ("cosine", 0.6)]
+)
+def test_within_a_radius(rng, metric, radius, weights):
+    X, Q = rng.normal(size=(120, 3)), rng.normal(size=(40, 3))
+    y, values = rng.integers(0, 3, 120), rng.normal(size=(120, 2))
+    options = {"metric": metric, "weights": weights}
+    ours = neighbors.RadiusNeighborsClassifier(radius, outlier_label=2, **options).fit(X, y)
+    theirs = peer.RadiusNeighborsClassifier(radius, outlier_label=2, **options).fit(X, y)
+    near = np.array([len(i) > 0 for i in theirs.radius_neighbors(Q)[1]])
+    for A in (X, Q[near]):
+        assert_array_equal(ours.predict(A), theirs.predict(A))
+        assert_allclose(ours.predict_proba(A), theirs.predict_proba(A), atol=1e-12)
+    assert_array_equal(ours.predict(Q), theirs.predict(Q))
+    graph = theirs.radius_neighbors_graph(Q, mode="distance").toarray()
+    assert_allclose(ours.radius_neighbors_graph(Q, mode="distance").toarray(), graph, atol=1e-12)
+    ours = neighbors.RadiusNeighborsRegressor(radius, **options).fit(X, values)
+    theirs = peer.RadiusNeighborsRegressor(radius, **options).fit(X, values)
+    assert_allclose(ours.predict(Q[near]), theirs.predict(Q[near]), rtol=1e-10)

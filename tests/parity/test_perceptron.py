@@ -8,16 +8,18 @@ from sklearn.exceptions import ConvergenceWarning
 from panlearn.linear import Perceptron
 
 
+@pytest.mark.parametrize("weight", [None, {0: 0.5, 1: 4.0}, "balanced"])
 @pytest.mark.parametrize("k", [2, 3])
-def test_the_same_weights_after_the_same_passes(rng, k):
+def test_the_same_weights_after_the_same_passes(rng, k, weight):
     X, y = rng.integers(-4, 5, (60, 4)).astype(float), rng.integers(k, size=60)
     with pytest.warns(ConvergenceWarning):
-        ours = Perceptron(max_iter=7).fit(X, y)
-    theirs = peer.Perceptron(max_iter=7, tol=1e-9, n_iter_no_change=100, shuffle=False)
+        ours = Perceptron(max_iter=7, class_weight=weight).fit(X, y)
+    options = dict(tol=1e-9, n_iter_no_change=100, shuffle=False, class_weight=weight)
+    theirs = peer.Perceptron(max_iter=7, **options)
     with pytest.warns(ConvergenceWarning):
         theirs.fit(X, y)
-    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
-    np.testing.assert_array_equal(ours.intercept_, theirs.intercept_)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-9)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 

@@ -191,3 +191,33 @@ def test_mixtures(kind, start, rng, library):
     assert_allclose(ours.score_samples(parts).sum(), peer.score(X, LENGTHS), rtol=1e-10)
     assert_allclose(np.vstack(ours.predict_proba(parts)), peer.predict_proba(X, LENGTHS), atol=1e-9)
     assert_array_equal(np.concatenate(ours.predict(parts)), peer.predict(X, LENGTHS))
+
+
+# both at once are not compared: the peer takes covariances about the means that were
+@pytest.mark.parametrize("params", ["stmw", "stcw"])
+@pytest.mark.parametrize("kind", ["diag", "full", "spherical"])
+def test_priors_of_mixtures(kind, params, start, rng, library):
+    X = rng.normal(size=(sum(LENGTHS), D)) * [1, 2, 3] + 4 * rng.integers(2, size=(sum(LENGTHS), 1))
+    parts, m = np.split(X, np.cumsum(LENGTHS)[:-1]), 2
+    means, weights = rng.normal(size=(K, m, D)), rng.dirichlet(np.ones(m), K)
+    shape = {"diag": (K, m, D), "full": (K, m, D, D), "spherical": (K, m)}[kind]
+    covariances = np.broadcast_to(np.eye(D), shape) if kind == "full" else np.ones(shape)
+    scale = np.broadcast_to(2 * np.eye(D), shape) if kind == "full" else rng.uniform(1, 3, (K, m))
+    priors = {"means_prior": rng.normal(size=(K, m, D)), "weights_prior": 2.5}
+    priors |= {"means_weight": rng.uniform(3, 9, (K, m)), "covars_weight": 6.5}
+    priors |= {"startprob_prior": 1.5, "transmat_prior": 2.0}
+    column = scale[:, :, None] if kind == "diag" else scale
+    options = {"n_iter": 5, "tol": -np.inf, "init_params": "", "min_covar": 0.0}
+    options["params"] = params
+    peer = hmm.GMMHMM(K, m, covariance_type=kind, covars_prior=column, **options, **priors)
+    peer.n_features = D
+    _peer(peer, startprob=start["startprob"], transmat=start["transmat"])
+    _peer(peer, means=means.copy(), covars=covariances.copy(), weights=weights.copy())
+    peer.fit(X, LENGTHS)
+    names = ("startprob", "transmat", "means", "weights", "covars")
+    given = {**start, "means": means, "weights": weights, "covars": covariances}
+    more = {"covariance_type": kind, "n_mix": m, "min_covar": 0.0, "covars_prior": scale}
+    more["params"] = params
+    ours = _ours(GMMHMM, given, names, 5, library, parts, **more, **priors)
+    for name in names:
+        assert_allclose(getattr(ours, f"{name}_"), getattr(peer, f"{name}_"), atol=1e-9)

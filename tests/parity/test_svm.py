@@ -160,3 +160,12 @@ def test_linear_svc_is_no_worse_with_an_intercept(loss, dual):
     theirs = peer.LinearSVC(loss=loss, random_state=0, max_iter=20_000, dual=True).fit(X, y)
     assert objective(ours) <= objective(theirs) * (1 + 1e-6)
     assert abs(ours.score(X, y) - theirs.score(X, y)) < 0.005
+
+
+@pytest.mark.parametrize("coef0", [0.1, -0.5])
+def test_the_sigmoid_kernel(coef0):
+    X, y = DATA["moons"]
+    options = dict(kernel="sigmoid", gamma=0.05, coef0=coef0, tol=1e-6)
+    ours, theirs = SVC(**options).fit(X, y), peer.SVC(**options).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import multivariate_normal
+from scipy.stats import dirichlet, invgamma, invwishart, multivariate_normal
 from sklearn.base import clone
 
 from panlearn.latent import GaussianMixture
@@ -134,3 +134,66 @@ def test_covariances_stay_definite_in_single_precision(model, rng, library):
     library.quietly(lambda: model.fit(X))
     assert model.covars_.dtype == np.float32
     assert np.isfinite(model.score(X))
+
+
+PRIORS = {
+    "diag": {"covars_prior": 1.5, "covars_weight": 0.8},
+    "spherical": {"covars_prior": 1.5, "covars_weight": 0.8},
+    "full": {"covars_prior": np.broadcast_to(0.5 * np.eye(2), (2, 2, 2, 2)), "covars_weight": 4.0},
+    "tied": {"covars_prior": np.array([[0.9, 0.2], [0.2, 0.6]]), "covars_weight": 4.0},
+}
+MEANS_PRIOR, MEANS_WEIGHT, WEIGHTS_PRIOR = 0.5, 2.0, 3.0
+
+
+def log_posterior(model, kind, X):
+    """The likelihood times the densities of the priors, as SciPy has them."""
+    total, prior = model.score(X), PRIORS[kind]
+    for state in range(2):
+        total += dirichlet(np.full(2, WEIGHTS_PRIOR)).logpdf(model.weights_[state])
+        for part in range(2):
+            covariance = model.covars_ if kind == "tied" else model.covars_[state, part]
+            matrix = covariance if np.ndim(covariance) == 2 else covariance * np.eye(2)
+            mean = multivariate_normal(np.full(2, MEANS_PRIOR), matrix / MEANS_WEIGHT)
+            total += mean.logpdf(model.means_[state, part])
+            if kind in ("diag", "spherical"):
+                variance = invgamma(prior["covars_prior"], scale=prior["covars_weight"])
+                total += variance.logpdf(covariance).sum()
+            elif kind == "full":
+                total += invwishart(4.0, prior["covars_prior"][state, part]).logpdf(matrix)
+    return total + (invwishart(4.0, prior["covars_prior"]).logpdf(matrix) if kind == "tied" else 0)
+
+
+@pytest.mark.parametrize("kind", COVARIANCES)
+def test_with_priors_the_mode_of_the_posterior_is_found(kind, rng, library):
+    X = sequences(rng)[0]
+    options = {"means_prior": MEANS_PRIOR, "means_weight": MEANS_WEIGHT}
+    options |= {"weights_prior": WEIGHTS_PRIOR, "covariance_type": kind, "tol": 0.0}
+    options |= {"means_init": rng.normal(size=(2, 2, 2))}
+    values = []
+    for steps in (1, 2, 4, 150):
+        model = GMMHMM(2, 2, max_iter=steps, **options, **PRIORS[kind])
+        library.quietly(lambda model=model: model.fit(X))
+        values.append(log_posterior(model, kind, X))
+    assert np.diff(values).min() > -1e-9
+    for name in ("means_", "covars_", "weights_"):
+        found = getattr(model, name)
+        for _ in range(8):
+            move = 1e-3 * rng.normal(size=found.shape)
+            if name == "covars_" and found.ndim > 1 and kind in ("full", "tied"):
+                move = move + move.swapaxes(-1, -2)
+            near = found + move
+            setattr(model, name, near / near.sum(axis=1)[:, None] if name == "weights_" else near)
+            assert log_posterior(model, kind, X) < values[-1], name
+        setattr(model, name, found)
+
+
+def test_priors_that_are_none_are_named(rng):
+    X = sequences(rng)[0]
+    for bad, says in (
+        ({"weights_prior": 0.5}, "weights_prior"),
+        ({"means_prior": np.zeros(3)}, "means_prior must hold finite numbers of shape"),
+        ({"covars_prior": -3.0}, "take weight away"),
+        ({"means_weight": np.full((2, 2), -1.0)}, "means_weight must not be negative"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            GMMHMM(2, 2, **bad).fit(X)

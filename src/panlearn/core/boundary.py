@@ -24,7 +24,7 @@ from panlearn.core.labels import is_missing, plain_labels
 # What a model answers with. A log density or probability may be that of the impossible.
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
 LOGARITHMS = ("score_samples", "predict_log_proba")
-EXTREME = 1e250  # of the sum of weights: beyond it sums and products of them leave the floats
+LEAST_TOTAL = 1e-300  # of the weights of rows: below it products with them lose their digits
 
 
 def admit(estimator: Any, name: str, value: Any) -> Any:
@@ -104,17 +104,21 @@ def _check_indices(indices: np.ndarray, size: int, says: str) -> None:
         )
 
 
-def check_weights(weight: Any) -> None:
-    """Refuse weights whose sum is so large or small that products with it are no floats."""
+def check_weights(weight: Any, least: float = 0.0) -> None:
+    """Refuse weights whose sum is no float, or less than `least`.
+
+    Most results depend on nothing but the ratios of the weights, or say how a prior or a penalty
+    stands beside them: their level is the user's, so they are refused only where it cannot be kept.
+    """
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             weights = np.asarray(weight, dtype=np.float64)
             total = float(weights.sum())
     except (TypeError, ValueError, OverflowError, RuntimeError):
         return  # another check says what these are
-    if total < 0 or total == 0 or not np.isfinite(weights).all():
+    if total <= 0 or not np.isfinite(weights).all():
         return
-    if not 1 / EXTREME <= total <= EXTREME:
+    if not least <= total < np.inf:
         raise ValueError(
             f"sample_weight sums to {total:.3g}, and products with it leave the floats; divide it "
             "by its largest value"

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.boundary import LEAST_TOTAL, check_weights
 from panlearn.core.extras import require
 from panlearn.core.lists import delayed_blocks, open_bags, open_stream
 from panlearn.core.sources import (
@@ -238,6 +239,7 @@ def _states(y: Any, X: Sequences, single: bool, n_states: int) -> np.ndarray | N
 def _weights(weight: Any, n: int) -> np.ndarray | None:
     if weight is None or not n:
         return None
+    check_weights(weight, LEAST_TOTAL)
     return _check_sample_weight(
         weight, np.empty((n, 1)), ensure_non_negative=True, allow_all_zero_weights=True
     )

@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from panlearn.core.boundary import check_table, told
+from panlearn.core.boundary import LEAST_TOTAL, check_table, check_weights, told
 from panlearn.core.extras import require
 from panlearn.core.labels import plain_labels
 from panlearn.core.sources import (
@@ -122,6 +122,7 @@ def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
 def _weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
+    check_weights(sample_weight, LEAST_TOTAL)
     return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
 
 
@@ -192,6 +193,7 @@ def _validated(
         check_consistent_length(X, y)
     weight = block.weight if X.shape[0] else None  # scikit-learn refuses weights of no rows
     if weight is not None:
+        check_weights(weight, LEAST_TOTAL)
         weight = _check_sample_weight(
             weight, X, dtype=X.dtype, ensure_non_negative=True, allow_all_zero_weights=True
         )

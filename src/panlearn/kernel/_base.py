@@ -17,9 +17,9 @@ from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._kernel import Kernel
-from panlearn.kernel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial
+from panlearn.kernel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, Sigmoid
 
-KernelName = Literal["linear", "poly", "polynomial", "rbf", "laplacian", "cosine"]
+KernelName = Literal["linear", "poly", "polynomial", "rbf", "laplacian", "cosine", "sigmoid"]
 KernelLike = KernelName | Callable
 """A name, a kernel of `panlearn.kernel.kernels` or of scikit-learn, or a function."""
 KernelOrMatrix = KernelLike | Literal["precomputed"]
@@ -78,9 +78,9 @@ class KernelMethod(Estimator):
         parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         return choose_kernel(self.kernel, X, **parameters, weight=weight)
 
-    def _keep(self, kernel: Kernel, X: Any) -> None:
+    def _keep(self, kernel: Kernel, X: Any, copy: bool = True) -> None:
         """Set the kernel and a copy of the rows: the caller's array stays the caller's."""
-        self.kernel_, self.X_fit_ = None if self._is_given else kernel, X.copy()
+        self.kernel_, self.X_fit_ = None if self._is_given else kernel, X.copy() if copy else X
 
     def _new_rows(self, X: Any, fitted: Any) -> Any:
         """Rows given by the user, sparse if the fitted ones are."""
@@ -122,7 +122,7 @@ class Given(Kernel):
 def takes_sparse(kernel: Any) -> bool:
     """Whether a kernel, or what its name stands for, takes sparse rows."""
     if isinstance(kernel, str):
-        return kernel in ("linear", "poly", "polynomial", "rbf", "cosine")
+        return kernel in ("linear", "poly", "polynomial", "rbf", "cosine", "sigmoid")
     return isinstance(kernel, Kernel) and kernel.takes_sparse
 
 
@@ -167,6 +167,8 @@ def choose_kernel(
         return RBF(length_scale=1 / np.sqrt(2 * gamma))
     if kernel == "laplacian":
         return Laplacian(length_scale=1 / gamma)
+    if kernel == "sigmoid":
+        return Sigmoid(gamma=gamma, coef0=coef0)
     if coef0 < 0:
         raise ValueError(f"coef0 must not be negative for a polynomial kernel; got {coef0}")
     return Polynomial(degree=degree, gamma=gamma, coef0=coef0)

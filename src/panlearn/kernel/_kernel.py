@@ -32,11 +32,12 @@ class Kernel(Value):
 
     ``positive`` names the fields that are positive parameters; the field ``<name>_bounds`` beside
     one says where a fit may move it, or "fixed". ``sparse_rows`` says whether `_gram` and `_diag`
-    take CSR rows.
+    take CSR rows, ``indefinite`` whether it is known to be no inner product.
     """
 
     positive: ClassVar[tuple[str, ...]] = ()
     sparse_rows: ClassVar[bool] = False
+    indefinite: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in self.positive:

@@ -20,7 +20,9 @@ class Machine(NamedTuple):
 
     def solve(self, rows: Rows, options: dict[str, Any]) -> Solution:
         """Solve the dual, 0 ≤ y_i β_i ≤ C_i."""
-        end = self.sign * self.C
+        # at a bound above this a score has no digits left, so that the bound stands for none
+        hard = self.C * rows.diagonal.max() > 1 / np.finfo(np.float64).eps
+        end = self.sign * np.where(hard, np.inf, self.C)
         return solve(rows, self.sign, np.minimum(end, 0), np.maximum(end, 0), **options)
 
     def sigmoid(
@@ -56,5 +58,5 @@ def folds(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def precision(diagonal: np.ndarray, C: np.ndarray, tol: float) -> type:
     """float32 if its rounding of the matrix moves a gradient by no more than half of tol."""
-    rounding = np.finfo(np.float32).eps / 4 * np.abs(diagonal).max() * np.linalg.norm(C)
+    rounding = np.finfo(np.float32).eps / 4 * np.abs(diagonal).max() * np.hypot.reduce(C)
     return np.float32 if rounding < tol / 2 else np.float64

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from panlearn.kernel._row_cache import RowCache
 from panlearn.kernel._rows import Rows
 
 MORE, CONVERGED, MISSING, STALLED = range(4)
@@ -77,7 +78,7 @@ def solve(
             cache.fill(rows, likely, m, n_iter, (beta != 0) & (rise + fall != 0))
             continue
         if state == MORE and n_iter < max_iter:
-            _refuse_inseparable(high, violation, n_iter, beta, gradient, y, rows.diagonal)
+            _refuse_inseparable(high - low, violation, n_iter, beta, gradient, y, rows.diagonal)
             due = PERIOD
             keep = _still_active(gradient, rise, fall, m)
             if chances and keep.sum() <= 0.8 * m:  # moving the rows for less would not pay
@@ -243,77 +244,12 @@ def _reconstruct(
             gradient[start:stop] -= (beta - past)[block] @ cache.get(rows, block, start, stop)
 
 
-class RowCache:
-    """The rows that were used last, as many as the bytes allow, at least two."""
-
-    def __init__(self, n: int, cache_bytes: float, dtype: type) -> None:
-        size = int(np.clip(cache_bytes // (n * np.dtype(dtype).itemsize), 2, n))
-        self.values: np.ndarray = np.empty((size, n), dtype=dtype)
-        self.slot = np.full(n, -1)  # where a row is
-        self.used = np.full(size, -2)  # when a place was used last
-        self._owner, self._length = np.full(size, -1), np.zeros(size, dtype=np.int64)
-        self.room = n if size == n else size - 1
-
-    def free(self) -> int:
-        """How many places are empty."""
-        return int((self._owner < 0).sum())
-
-    def fill(self, rows: Rows, block: np.ndarray, m: int, clock: int, settled: np.ndarray) -> None:
-        """Make the first m entries of rows, in the place of those that were used longest ago.
-
-        Rows of variables that have settled at a bound give way first: they are hardly used again,
-        while those that were made in advance still wait for their turn.
-        """
-        age = self.used - (1 << 40) * (settled[self._owner] & (self.used < clock))
-        age[self._owner < 0] = -(1 << 50)
-        places = np.argpartition(age, len(block) - 1)[: len(block)]
-        self._release(places)
-        self.values[places, :m] = rows(block, 0, m)
-        self.values[places, block] = rows.diagonal[block]
-        self._owner[places], self.slot[block] = block, places
-        # older than the first row of this step, which must stay while the second one comes
-        self.used[places], self._length[places] = clock - 1, m
-
-    def get(self, rows: Rows, block: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """Entries of rows, from memory if all of them are there."""
-        places = self.slot[block]
-        if (places >= 0).all() and (self._length[places] >= stop).all():
-            return self.values[places, start:stop]
-        return rows(block, start, stop)
-
-    def move(self, order: np.ndarray, m: int) -> None:
-        """Bring rows and their first m entries into another order."""
-        owned = np.flatnonzero(self._owner >= 0)
-        _permute(self.values, owned, order[:m])
-        self.slot = self.slot[order]
-        self._owner[owned] = np.argsort(order)[self._owner[owned]]
-
-    def forget_short(self) -> None:
-        """Drop the rows that are not whole."""
-        self._release(np.flatnonzero(self._length < len(self.slot)))
-
-    def _release(self, places: np.ndarray) -> None:
-        owners = self._owner[places]
-        self.slot[owners[owners >= 0]] = -1
-        self._owner[places], self._length[places], self.used[places] = -1, 0, -2
-
-
-@njit(cache=True, nogil=True)
-def _permute(values: np.ndarray, places: np.ndarray, order: np.ndarray) -> None:
-    """The first entries of some rows in another order, in place."""
-    old = np.empty(len(order), dtype=values.dtype)
-    for place in places:
-        old[:] = values[place, : len(order)]
-        for t in range(len(order)):
-            values[place, t] = old[order[t]]
-
-
 SEARCH = 100_000
 """Steps in which a hard margin is looked for, at the least."""
 
 
 def _refuse_inseparable(
-    high: np.ndarray,
+    width: np.ndarray,
     violation: float,
     n_iter: int,
     beta: np.ndarray,
@@ -326,11 +262,12 @@ def _refuse_inseparable(
     While the scores do not separate the classes, max g − min g is at least 2, and a step adds at
     least 1 / (2 max K_ii) to the objective, whose value D bounds the margin by 1/√(2D).
     """
-    if np.isfinite(high).all() or violation < 2:
+    if np.isfinite(width).all() or violation < 2:
         return
     bound = 1 / np.sqrt(y @ beta + beta @ gradient)
     if n_iter >= max(SEARCH, 10 * len(y)) or bound**2 < 1e-15 * diagonal.max():
         raise ValueError(
-            f"C=inf asks for a hard margin and the classes are not separable: after {n_iter} steps "
-            f"no margin above {bound:.2g} can exist in the feature space; give a finite C"
+            "C=inf asks for a hard margin, as one so large with the weights of the rows does, and "
+            f"the classes are not separable: after {n_iter} steps no margin above {bound:.2g} "
+            "can exist in the feature space; give a finite C"
         )

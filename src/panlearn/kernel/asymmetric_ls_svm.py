@@ -40,10 +40,10 @@ class AsymmetricLSSVC(KernelClassifier):
     degree : int, default=3
         The degree of "poly".
     gamma : float, 'scale' or 'auto', default='scale'
-        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()) and
-        "auto" is 1 / n_features.
+        The factor in "rbf", "laplacian", "poly" and "sigmoid"; "scale" is
+        1 / (n_features * X.var()) and "auto" is 1 / n_features.
     coef0 : float, default=0.0
-        The constant in "poly".
+        The constant in "poly" and "sigmoid".
 
     Attributes
     ----------

@@ -150,6 +150,11 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
             The model itself.
         """
         X, y, weight = present(*self._read(X, y, sample_weight, "labels"))
+        if weight.sum() > 1e150:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():.3g}, so that squares of the posterior's "
+                "slopes leave the floats; divide it by its largest value"
+            )
         self.classes_, codes = encode_labels(y)
         rows, targets = X.astype(np.float64), signs(codes, len(self.classes_))
         start = np.zeros_like(targets)  # each mode is sought from the one before

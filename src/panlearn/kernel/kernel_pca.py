@@ -43,16 +43,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
     n_components : int or None, default=None
         How many components to keep; None keeps all whose eigenvalue is not zero to rounding.
     kernel : str, kernel or callable, default='linear'
-        "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
+        "linear", "poly", "polynomial", "rbf", "laplacian", "cosine" or "sigmoid"; a kernel of
         `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
         two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     gamma : float, default=None
-        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly"; None
-        is 1 / n_features.
+        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, "laplacian", "poly" and "sigmoid";
+        None is 1 / n_features.
     degree : int, default=3
         The degree of "poly".
     coef0 : float, default=1.0
-        The constant in "poly".
+        The constant in "poly" and "sigmoid".
     alpha : float, default=1.0
         The penalty of the ridge regression behind `inverse_transform`.
     fit_inverse_transform : bool, default=False
@@ -65,6 +65,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         The relative error of the eigenvalues at which "arpack" stops; 0 is rounding.
     random_state : int, Generator or RandomState, default=None
         Draws the vector from which "arpack" starts.
+    copy_X : bool, default=True
+        Whether to keep a copy of the rows. Without it the model is as good as long as the caller
+        leaves X alone.
 
     Attributes
     ----------
@@ -100,7 +103,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
     "dense" costs :math:`O(n^3)`; "arpack" a few dozen products with the kernel matrix,
     :math:`O(n^2)` each. Half of that matrix is made, after saying whether it fits, and it is
     centred only in its products. New rows are centred by the mean of the training rows in feature
-    space. A component with eigenvalue zero has scores zero.
+    space. A component with eigenvalue zero has scores zero. The matrix of "sigmoid" may have
+    negative eigenvalues, which no component belongs to; of any other kernel they are an error.
 
     `inverse_transform` looks for the row whose image is nearest to the point that the scores stand
     for. For the kernel "linear" it is a sum of training rows; for "rbf" the fixed point of Mika and
@@ -139,6 +143,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
     eigen_solver: Literal["auto", "dense", "arpack"] = "auto"
     tol: NonNegative[float] = 1e-10
     random_state: RandomState = None
+    copy_X: bool = True
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -176,7 +181,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         else:
             values, vectors = centred.spectrum()
         error = n * np.finfo(float).eps * max(float(np.abs(values).max()), centred.size)
-        if values.min() < -1e3 * error:
+        if values.min() < -1e3 * error and not kernel.indefinite:
             raise ValueError(
                 f"the centred kernel matrix has the eigenvalue {values.min():.3g}: the kernel is "
                 "not valid on these rows"
@@ -193,7 +198,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         self.projection_ = np.ascontiguousarray(projection)
         self.offset_ = centred.means @ self.projection_
         scores = vectors * np.sqrt(values) / root
-        self._keep(kernel, X)
+        self._keep(kernel, X, self.copy_X)
         self.sample_weight_ = weight
         # row after row in memory, as a model file has it, so that the bits of a product stay
         self.X_transformed_fit_ = np.ascontiguousarray(scores, dtype=X.dtype)

@@ -28,16 +28,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
     alpha : float or array-like of shape (n_targets,), default=1.0
         The strength of the penalty; an array gives each target its own.
     kernel : str, kernel or callable, default='linear'
-        "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
+        "linear", "poly", "polynomial", "rbf", "laplacian", "cosine" or "sigmoid"; a kernel of
         `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
         two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     gamma : float, default=None
-        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly"; None
-        is 1 / n_features.
+        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, "laplacian", "poly" and "sigmoid";
+        None is 1 / n_features.
     degree : int, default=3
         The degree of "poly".
     coef0 : float, default=1.0
-        The constant in "poly".
+        The constant in "poly" and "sigmoid".
 
     Attributes
     ----------

@@ -75,6 +75,7 @@ __all__ = [
     "Polynomial",
     "Product",
     "Scaled",
+    "Sigmoid",
     "Sum",
     "White",
     "is_psd",
@@ -128,6 +129,25 @@ class Polynomial(Kernel):
         free = self._free()
         K = (inner + self.coef0) ** self.degree
         return K, lambda W: np.array([np.vdot(W, own[name]) for name in free])
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    r"""A layer of a network, :math:`k(x, z) = \tanh(\gamma \, x^\top z + c)` with c = `coef0`.
+
+    It is no inner product for most rows and parameters. Its parameters are not moved by a fit.
+    """
+
+    sparse_rows: ClassVar[bool] = True
+    indefinite: ClassVar[bool] = True
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def _gram(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
+        return np.tanh(self.gamma * inner_products(X, X if Z is None else Z) + self.coef0)
+
+    def _diag(self, X: np.ndarray) -> np.ndarray:
+        return np.tanh(self.gamma * squared_norms(X) + self.coef0)
 
 
 @dataclass(frozen=True)

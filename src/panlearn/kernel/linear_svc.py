@@ -82,7 +82,10 @@ class LinearSVC(LinearClassifier, Iterative):
     how much is missing at most. Either takes a handful of steps of :math:`O(n d^2)`.
 
     Many features: coordinate descent on the dual in random order, which leaves out rows that stay
-    at a bound (Hsieh et al.), :math:`O(n d)` a pass or the stored entries of a sparse X.
+    at a bound (Hsieh et al.), :math:`O(n d)` a pass or the stored entries of a sparse X. Where the
+    rows are fewer than the features some tens of passes do. Where they are more, and C is large
+    beside their squares, thousands may not: the multipliers of rows that depend on one another
+    trade places, with an intercept or without. Newton's method does not mind.
 
     Dense rows are copied to float64 about their mean, so that an offset costs no digits.
 
@@ -159,6 +162,10 @@ class LinearSVC(LinearClassifier, Iterative):
         dual = Z.shape[1] > FEW if self.dual == "auto" else self.dual
         centre = np.zeros(Z.shape[1])
         remedy = "raise max_iter, scale the features, lower C, or accept a larger tol"
+        if dual and Z.shape[1] < Z.shape[0]:
+            remedy = (
+                f"give dual=False, which has {Z.shape[1]} unknowns and not one a row; or {remedy}"
+            )
         loop = Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows, remedy=remedy)
         with np.errstate(all="ignore"), loop:
             if self.fit_intercept and not sparse.issparse(Z):

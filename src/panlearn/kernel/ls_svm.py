@@ -31,16 +31,16 @@ class LSSVC(KernelClassifier):
     C : float, default=1.0
         The weight of the errors; a smaller one regularises more.
     kernel : str, kernel or callable, default='rbf'
-        "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
+        "linear", "poly", "polynomial", "rbf", "laplacian", "cosine" or "sigmoid"; a kernel of
         `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
         two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     degree : int, default=3
         The degree of "poly".
     gamma : float, 'scale' or 'auto', default='scale'
-        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly";
+        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, "laplacian", "poly" and "sigmoid";
         "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features.
     coef0 : float, default=0.0
-        The constant in "poly".
+        The constant in "poly" and "sigmoid".
     multi_class : {'ovr', 'ovo'}, default='ovr'
         With three classes or more: each against the rest, which needs one factorisation for all, or
         each against each, which needs one for each pair, of its rows.
@@ -185,10 +185,10 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
     degree : int, default=3
         The degree of "poly".
     gamma : float, 'scale' or 'auto', default='scale'
-        The factor in "rbf", "laplacian" and "poly"; "scale" is 1 / (n_features * X.var()) and
-        "auto" is 1 / n_features.
+        The factor in "rbf", "laplacian", "poly" and "sigmoid"; "scale" is
+        1 / (n_features * X.var()) and "auto" is 1 / n_features.
     coef0 : float, default=0.0
-        The constant in "poly".
+        The constant in "poly" and "sigmoid".
     solver : {'auto', 'cholesky', 'cg'}, default='auto'
         How the system is solved; "auto" takes conjugate gradients from 8000 rows.
     tol : float, default=1e-8

@@ -42,16 +42,16 @@ class SVC(ClassifierMixin, KernelMethod):
         The weight of the errors; a smaller one regularises more. Infinity is the hard margin, and
         classes that cannot be separated are then refused.
     kernel : str, kernel or callable, default='rbf'
-        "linear", "poly", "polynomial", "rbf", "laplacian" or "cosine"; a kernel of
+        "linear", "poly", "polynomial", "rbf", "laplacian", "cosine" or "sigmoid"; a kernel of
         `panlearn.kernel.kernels` or of scikit-learn; a function of two matrices of rows, or of
         two rows; or "precomputed": X is then the matrix of the rows with the training rows.
     degree : int, default=3
         The degree of "poly".
     gamma : float, 'scale' or 'auto', default='scale'
-        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, in "laplacian" and in "poly";
+        The factor in "rbf", :math:`\exp(-\gamma \|x - z\|^2)`, "laplacian", "poly" and "sigmoid";
         "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features.
     coef0 : float, default=0.0
-        The constant in "poly".
+        The constant in "poly" and "sigmoid".
     shrinking : bool, default=True
         Whether to leave out variables at a bound that will hardly leave it.
     probability : bool, default=False

@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     check_non_negative,
 )
 
+from panlearn.core.boundary import LEAST_TOTAL, check_weights
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import Fraction, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
@@ -187,6 +188,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         """
         X = self._check(X, reset=True)
         beta = self._beta(X)
+        check_weights(sample_weight, LEAST_TOTAL)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         alpha_H = self.alpha_W if self.alpha_H == "same" else self.alpha_H
         penalties = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.estimator import fitting
-from panlearn.core.labels import require_two_classes
+from panlearn.core.labels import class_weights, require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows, StreamRows
+from panlearn.core.statistics import LabelCounts
 from panlearn.core.validation import read_rows
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._perceptron_kernels import dense_pass, sparse_pass
@@ -45,6 +46,12 @@ class Perceptron(LinearClassifier, Iterative):
         Walk the rows in a fresh random order each pass instead of in their own order.
     random_state : int, Generator or RandomState, default=None
         Seeds the shuffling.
+    class_weight : dict or "balanced", default=None
+        How long a step is for a mistake on a row of each class; "balanced" makes them inverse to
+        the share of the class. Of several classes, in "ovr", it is the step towards the class in
+        its own problem, and steps towards the rest have length 1.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights that are there.
 
     Attributes
     ----------
@@ -104,10 +111,12 @@ class Perceptron(LinearClassifier, Iterative):
     tol: NonNegative[float] = 0.0
     shuffle: bool = False
     random_state: RandomState = None
+    class_weight: Mapping | Literal["balanced"] | None = None
+    warm_start: bool = False
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from training data, from zero, until a pass makes no mistake.
+        """Learn from training data, from zero or a warm start, until a pass makes no mistake.
 
         Parameters
         ----------
@@ -122,14 +131,16 @@ class Perceptron(LinearClassifier, Iterative):
             The model itself.
         """
         rows = self._read(X, y)
-        self._start(np.unique(np.concatenate([np.unique(b.y) for b in _blocks(rows)])), rows)
+        counted = sum((LabelCounts.of(b.y, None) for b in _blocks(rows)), LabelCounts.zero())
+        self._start(counted.labels, rows)
+        steps = self._steps(counted.count)
         rng = generator(self.random_state)
         remedy = "if no hyperplane separates the classes, use LogisticRegression; or raise max_iter"
         active = np.ones(len(self.coef_), dtype=bool)
         loop = Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows, remedy=remedy)
         with loop:
             for _ in loop:
-                mistakes = self._pass(rows, active, rng)
+                mistakes = self._pass(rows, steps, active, rng)
                 # a problem without a mistake in a whole pass will never make one again
                 active &= mistakes > 0
                 made = mistakes.sum()
@@ -154,6 +165,11 @@ class Perceptron(LinearClassifier, Iterative):
         Perceptron
             The model itself.
         """
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs the rows of all classes, which partial_fit does not '
+                "see; give their weights as a dict"
+            )
         first = not self.__sklearn_is_fitted__()
         rows = self._read(X, y, reset=first)
         if first:
@@ -166,7 +182,8 @@ class Perceptron(LinearClassifier, Iterative):
             # what is changed in place is a copy, so that a failure can be undone
             setattr(self, name, copy.deepcopy(getattr(self, name)))
         rng, active = generator(self.random_state), np.ones(len(self.coef_), dtype=bool)
-        mistakes = self._pass(rows, active, rng)
+        steps = self._steps(np.ones(len(self.classes_)))
+        mistakes = self._pass(rows, steps, active, rng)
         self.history_["mistakes"].append(float(mistakes.sum()))
         self.n_iter_, self.converged_ = len(self.history_["mistakes"]), not mistakes.any()
         return self
@@ -188,7 +205,9 @@ class Perceptron(LinearClassifier, Iterative):
         if scores.ndim == 1 or self.multi_class == "ovr":
             return scores
         signs = self._signs()  # (k, m)
-        votes = (scores > 0) @ (signs > 0).T + (scores <= 0) @ (signs < 0).T
+        # counted in floats: a product of booleans is whether there is a vote at all
+        votes = (scores > 0) @ (signs > 0).T.astype(scores.dtype)
+        votes += (scores <= 0) @ (signs < 0).T.astype(scores.dtype)
         confidence = scores @ signs.T
         return votes + confidence / (2 * (np.abs(confidence) + 1))
 
@@ -206,10 +225,20 @@ class Perceptron(LinearClassifier, Iterative):
 
     def _start(self, classes: np.ndarray, rows: Rows) -> None:
         require_two_classes(classes)
+        before = [getattr(self, name, None) for name in ("classes_", "coef_", "intercept_")]
         self.classes_ = classes
         problems = self._signs().shape[1]
         self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)
         self.intercept_ = np.zeros(problems, dtype=rows.dtype)
+        if self.warm_start and before[1] is not None:
+            if not np.array_equal(before[0], classes) or before[1].shape != self.coef_.shape:
+                raise ValueError(
+                    f"warm_start goes on with classes {before[0].tolist()} and weights of shape "
+                    f"{before[1].shape}; got classes {classes.tolist()} and {rows.n_features} "
+                    "features: give those, or set warm_start=False"
+                )
+            self.coef_ += before[1]
+            self.intercept_ += before[2]
         self.n_updates_: np.ndarray = np.zeros(problems, dtype=np.int64)
         self.history_: dict[str, list[float]] = {"mistakes": []}
 
@@ -231,11 +260,21 @@ class Perceptron(LinearClassifier, Iterative):
             signs[first, c], signs[second, c] = 1, -1
         return signs
 
-    def _pass(self, rows: Rows, active: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """One pass over all rows; returns the mistakes of each problem."""
-        return np.sum([self._walk(block, active, rng) for block in _blocks(rows)], axis=0)
+    def _steps(self, count: np.ndarray) -> np.ndarray:
+        """The signs, as long as a step is, from the rows of each class."""
+        signs, weight = self._signs(), class_weights(self.class_weight, self.classes_, count)
+        rest = len(weight) > 2 and self.multi_class == "ovr"
+        return signs * np.where(rest & (signs < 0), 1.0, weight[:, None])
 
-    def _walk(self, block: Block, active: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _pass(
+        self, rows: Rows, steps: np.ndarray, active: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """One pass over all rows; returns the mistakes of each problem."""
+        return np.sum([self._walk(block, steps, active, rng) for block in _blocks(rows)], axis=0)
+
+    def _walk(
+        self, block: Block, steps: np.ndarray, active: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         """One pass over a block; returns the mistakes of each problem."""
         codes = np.searchsorted(self.classes_, block.y)
         codes = np.minimum(codes, len(self.classes_) - 1)
@@ -243,7 +282,7 @@ class Perceptron(LinearClassifier, Iterative):
             raise ValueError(f"y holds labels that are not among {self.classes_.tolist()}")
         n = block.X.shape[0]
         order = rng.permutation(n) if self.shuffle else np.arange(n)
-        signs = self._signs().astype(self.coef_.dtype)
+        signs = steps.astype(self.coef_.dtype)
         rest = (codes, order, signs, active, self.coef_, self.intercept_, self.fit_intercept)
         if sparse.issparse(block.X):
             mistakes = sparse_pass(block.X.data, block.X.indices, block.X.indptr, *rest)

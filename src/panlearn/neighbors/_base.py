@@ -1,4 +1,4 @@
-"""What both nearest-neighbour models share: the rows they keep, and the search among them."""
+"""What the models of neighbours share: the rows they keep, and the search among them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
 from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
-from panlearn.neighbors._search import Found, NeighborIndex
+from panlearn.neighbors._search import NeighborIndex
 
 
 @dataclass(eq=False, repr=False)
-class NeighborsModel(Estimator):
-    """A model that keeps its rows and looks the nearest ones up; abstract."""
+class StoredRows(Estimator):
+    """A model that keeps its rows and looks up those near a query; abstract."""
 
-    n_neighbors: Positive[int] = 5
     _: KW_ONLY
     weights: Literal["uniform", "distance"] | Callable = "uniform"
     algorithm: Literal["auto", "brute", "kd_tree"] = "auto"
@@ -33,65 +32,6 @@ class NeighborsModel(Estimator):
     metric: Metric | Callable = "minkowski"
     metric_params: Mapping | None = None
     n_jobs: Jobs = None
-
-    def kneighbors(
-        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> Any:
-        """Find the nearest training rows of each row, nearest first, equal ones by index.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_queries, n_features), default=None
-            The rows to find neighbours of. Without them, those of each training row, which is
-            then not its own neighbour.
-        n_neighbors : int, default=None
-            How many; the parameter of the model if not given.
-        return_distance : bool, default=True
-            Whether to return the distances as well.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_queries, n_neighbors)
-            If asked for.
-        indices : ndarray of shape (n_queries, n_neighbors)
-        """
-        self._require_fitted()
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        available = self.n_samples_fit_ - (X is None)
-        if not isinstance(k, int | np.integer) or not 1 <= k <= available:
-            raise ValueError(
-                f"n_neighbors={k!r} but n_samples={self.n_samples_fit_}; ask for a whole number "
-                f"from 1 to {available}"
-            )
-        distance, index = self._others(k) if X is None else self._nearest(X, k)
-        return (distance, index) if return_distance else index
-
-    def kneighbors_graph(
-        self,
-        X: Any = None,
-        n_neighbors: int | None = None,
-        mode: Literal["connectivity", "distance"] = "connectivity",
-    ) -> sparse.csr_array:
-        """Lay the neighbours out as a sparse matrix.
-
-        Parameters
-        ----------
-        X, n_neighbors
-            As in `kneighbors`.
-        mode : {"connectivity", "distance"}, default="connectivity"
-            Whether an entry is one or the distance.
-
-        Returns
-        -------
-        csr_array of shape (n_queries, n_samples_fit)
-        """
-        if mode not in ("connectivity", "distance"):
-            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
-        distance, index = self.kneighbors(X, n_neighbors)
-        values = distance if mode == "distance" else np.ones_like(distance)
-        ends = np.arange(0, index.size + 1, index.shape[1])
-        shape = (len(index), self.n_samples_fit_)
-        return sparse.csr_array((values.ravel(), index.ravel(), ends), shape=shape)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -118,11 +58,6 @@ class NeighborsModel(Estimator):
             rows.reject_non_finite()
         if callable(self.weights):
             self._check_weights(self.weights)
-        if self.n_neighbors > rows.X.shape[0]:
-            raise ValueError(
-                f"{name} was asked for n_neighbors={self.n_neighbors} but "
-                f"n_samples={rows.X.shape[0]}; lower n_neighbors or give more rows"
-            )
         if self.algorithm == "kd_tree" and (sparse.issparse(rows.X) or self._order is None):
             raise ValueError(
                 "a k-d tree takes no sparse X and no metric but Minkowski's; use algorithm='brute' "
@@ -159,8 +94,8 @@ class NeighborsModel(Estimator):
         leaf_size = min(self.leaf_size, self.n_samples_fit_)
         self._index = NeighborIndex(self.X_, self._order, self.algorithm, leaf_size)
 
-    def _nearest(self, X: Any, k: int) -> Found:
-        """The k nearest of rows given by the user."""
+    def _queries(self, X: Any) -> Any:
+        """Rows given by the user, sparse if the training rows are."""
         self._require_fitted()
         X = validate_data(
             self,
@@ -171,20 +106,8 @@ class NeighborsModel(Estimator):
             ensure_all_finite="allow-nan" if self._allow_nan else True,
         )
         if sparse.issparse(self.X_):
-            X = _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
-        elif sparse.issparse(X):
-            X = X.toarray()
-        distance, index = self._index.query(X, k, self.n_jobs)
-        return distance.astype(self.X_.dtype, copy=False), index
-
-    def _others(self, k: int) -> Found:
-        """The k nearest of each training row but itself."""
-        distance, index = self._index.query(self.X_, k + 1, self.n_jobs)
-        own = index == np.arange(len(index))[:, None]
-        own[~own.any(axis=1), -1] = True  # among many duplicates a row may miss itself
-        kept = (len(index), k)
-        distance = distance[~own].reshape(kept).astype(self.X_.dtype, copy=False)
-        return distance, index[~own].reshape(kept)
+            return _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
+        return X.toarray() if sparse.issparse(X) else X
 
     def _voices(self, distance: np.ndarray) -> np.ndarray:
         """The weights of neighbours at these distances."""

@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from panlearn.neighbors._kernels import keep_smallest
-from panlearn.neighbors._search import Found, _heaps, _in_order
+from panlearn.neighbors._search import Ball, Found, _heaps, _in_order, balls, joined
 
 BLOCK = 1 << 22
 """Distances that are made at a time."""
@@ -73,6 +73,12 @@ class PairwiseIndex:
         found = [self._nearest(Q[i : i + step], k) for i in range(0, Q.shape[0], step)]
         distance, index = (np.concatenate(part) for part in zip(*found, strict=True))
         return distance, index
+
+    def within(self, Q: Any, radius: float, n_jobs: int | None) -> Ball:
+        """All rows within a radius of each query."""
+        step = max(1, BLOCK // self.X.shape[0])
+        parts = [Q[i : i + step] for i in range(0, Q.shape[0], step)]
+        return joined([balls(self._distances(part), radius) for part in parts])
 
     def _nearest(self, Q: Any, k: int) -> Found:
         D = self._distances(Q)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,37 @@ Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # powered distances, indices
 LOW_DIMENSION = 10
 QUERIES, ROWS = 256, 2048  # a block of products in float32 stays in the cache
 SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
+
+
+class Ball(NamedTuple):
+    """What lies within a radius of each query, nearest first: of query i from ends[i] on."""
+
+    ends: np.ndarray
+    distance: np.ndarray
+    index: np.ndarray
+
+
+def balls(distance: np.ndarray, radius: float) -> Ball:
+    """The entries of a matrix of distances, (n_queries, n_rows), that are within a radius."""
+    query, index = np.nonzero(distance <= radius)
+    return _ball(len(distance), query, index, distance[query, index])
+
+
+def _ball(n_queries: int, query: np.ndarray, index: np.ndarray, distance: np.ndarray) -> Ball:
+    order = np.lexsort((index, distance, query))
+    ends = np.append(0, np.cumsum(np.bincount(query, minlength=n_queries)))
+    return Ball(ends, distance[order], index[order])
+
+
+def joined(parts: list[Ball]) -> Ball:
+    """Those of several blocks of queries as one."""
+    starts = np.append(0, np.cumsum([len(p.index) for p in parts]))
+    ends = [p.ends[1:] + start for p, start in zip(parts, starts, strict=False)]
+    return Ball(
+        np.concatenate([[0], *ends]).astype(np.int64),
+        np.concatenate([p.distance for p in parts]),
+        np.concatenate([p.index for p in parts]),
+    )
 
 
 class NeighborIndex:
@@ -55,15 +86,19 @@ class NeighborIndex:
             self.screened = self._augmented(self.X, np.float32)
             self.radius = float(np.sqrt(self.screened[:, -1].max()))
 
+    def _scaled_for(self, Q: Any) -> NeighborIndex:
+        """The index itself, or one in whose units the queries are floats with their squares."""
+        peak = _peak(Q)
+        if peak / self.unit <= SAFE:
+            return self
+        return NeighborIndex(self.X * self.unit, self.p, self.algorithm, self.leaf_size, peak)
+
     def query(self, Q: Any, k: int, n_jobs: int | None) -> Found:
         """Distances and indices of the k nearest rows, nearest first, equal ones by index.
 
         For None all cores are used.
         """
-        peak = _peak(Q)
-        if peak / self.unit > SAFE:  # larger than what this index was scaled for
-            X = self.X * self.unit
-            other = NeighborIndex(X, self.p, self.algorithm, self.leaf_size, peak)
+        if (other := self._scaled_for(Q)) is not self:
             return other.query(Q, k, n_jobs)
         Q = Q if self.unit == 1 else Q / self.unit
         count = n_threads(-1 if n_jobs is None else n_jobs)
@@ -73,6 +108,43 @@ class NeighborIndex:
             powered, index = self._by_blocks(Q, k, count)
             distance = self._root(powered)
         return distance * self.unit if self.unit != 1 else distance, index
+
+    def within(self, Q: Any, radius: float, n_jobs: int | None) -> Ball:
+        """All rows within a radius of each query, by differences."""
+        if (other := self._scaled_for(Q)) is not self:
+            return other.within(Q, radius, n_jobs)
+        Q = Q if self.unit == 1 else Q / self.unit
+        limit, step = radius / self.unit, max(1, (1 << 20) // self.n)
+        columns = None if sparse.issparse(self.X) else self.X.T.astype(np.float64, order="C")
+
+        def look(part: slice) -> Ball:
+            return balls(self._all_distances(Q[part], columns), limit)
+
+        def ask(part: slice) -> Ball:
+            queries = np.asarray(Q[part], dtype=np.float64)
+            # a little beyond, as the tree rounds in its own way; the distances decide
+            found = self.tree.query_ball_point(queries, limit * (1 + 1e-9), p=self.p)
+            near = [np.asarray(index, dtype=np.int64) for index in found]
+            pairs = zip(queries, near, strict=True)
+            distance = [self._all_distances(q[None], columns[:, index])[0] for q, index in pairs]
+            query = np.repeat(np.arange(len(near)), [len(index) for index in near])
+            index, exact = np.concatenate(near), np.concatenate(distance)
+            kept = exact <= limit
+            return _ball(len(near), query[kept], index[kept], exact[kept])
+
+        count = n_threads(-1 if n_jobs is None else n_jobs)
+        parts = [slice(i, i + step) for i in range(0, Q.shape[0], step)]
+        with threads(count) as run:
+            ball = joined(list(run(look if self.tree is None else ask, parts)))
+        return ball._replace(distance=ball.distance * self.unit)
+
+    def _all_distances(self, Q: Any, columns: Any) -> np.ndarray:
+        """The distances of queries to every row, by differences."""
+        if columns is not None:
+            return self._root(powered_distances(np.asarray(Q, np.float64), columns, self.p))
+        everyone = np.arange(self.n)[None]
+        rows = [self._sparse_powers(Q[i : i + 1], everyone) for i in range(Q.shape[0])]
+        return self._root(np.concatenate(rows))
 
     def _by_tree(self, Q: np.ndarray, k: int, threads: int) -> Found:
         """Ask for one more than k: if it is as near as the k-th, a tie was broken at random."""

@@ -3,17 +3,112 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
-from panlearn.neighbors._base import NeighborsModel
+from panlearn.core.parameters import Positive
+from panlearn.core.sources import ArrayRows
+from panlearn.core.validation import Targets
+from panlearn.neighbors._base import StoredRows
+from panlearn.neighbors._search import Found
 
 
 @dataclass(eq=False, repr=False)
-class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
+class _NearestRows(StoredRows):
+    """A model of a fixed number of neighbours; abstract."""
+
+    n_neighbors: Positive[int] = 5
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Find the nearest training rows of each row, nearest first, equal ones by index.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features), default=None
+            The rows to find neighbours of. Without them, those of each training row, which is
+            then not its own neighbour.
+        n_neighbors : int, default=None
+            How many; the parameter of the model if not given.
+        return_distance : bool, default=True
+            Whether to return the distances as well.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            If asked for.
+        indices : ndarray of shape (n_queries, n_neighbors)
+        """
+        self._require_fitted()
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        available = self.n_samples_fit_ - (X is None)
+        if not isinstance(k, int | np.integer) or not 1 <= k <= available:
+            raise ValueError(
+                f"n_neighbors={k!r} but n_samples={self.n_samples_fit_}; ask for a whole number "
+                f"from 1 to {available}"
+            )
+        distance, index = self._others(k) if X is None else self._nearest(X, k)
+        return (distance, index) if return_distance else index
+
+    def kneighbors_graph(
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+    ) -> sparse.csr_array:
+        """Lay the neighbours out as a sparse matrix.
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As in `kneighbors`.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether an entry is one or the distance.
+
+        Returns
+        -------
+        csr_array of shape (n_queries, n_samples_fit)
+        """
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
+        distance, index = self.kneighbors(X, n_neighbors)
+        values = distance if mode == "distance" else np.ones_like(distance)
+        ends = np.arange(0, index.size + 1, index.shape[1])
+        shape = (len(index), self.n_samples_fit_)
+        return sparse.csr_array((values.ravel(), index.ravel(), ends), shape=shape)
+
+    def _keep_enough(self, X: Any, y: Any, targets: Targets) -> ArrayRows:
+        """Keep the rows, if they are as many as the neighbours."""
+        rows = self._keep(X, y, targets)
+        if self.n_neighbors > rows.X.shape[0]:
+            raise ValueError(
+                f"{type(self).__name__} was asked for n_neighbors={self.n_neighbors} but "
+                f"n_samples={rows.X.shape[0]}; lower n_neighbors or give more rows"
+            )
+        return rows
+
+    def _nearest(self, X: Any, k: int) -> Found:
+        """The k nearest of rows given by the user."""
+        distance, index = self._index.query(self._queries(X), k, self.n_jobs)
+        return distance.astype(self.X_.dtype, copy=False), index
+
+    def _others(self, k: int) -> Found:
+        """The k nearest of each training row but itself."""
+        distance, index = self._index.query(self.X_, k + 1, self.n_jobs)
+        own = index == np.arange(len(index))[:, None]
+        own[~own.any(axis=1), -1] = True  # among many duplicates a row may miss itself
+        kept = (len(index), k)
+        distance = distance[~own].reshape(kept).astype(self.X_.dtype, copy=False)
+        return distance, index[~own].reshape(kept)
+
+
+@dataclass(eq=False, repr=False)
+class KNeighborsClassifier(ClassifierMixin, _NearestRows):
     r"""The class that most of the k nearest training rows have.
 
     .. math::
@@ -102,7 +197,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
         KNeighborsClassifier
             The model itself.
         """
-        rows = self._keep(X, y, "labels")
+        rows = self._keep_enough(X, y, "labels")
         self.classes_, self.y_ = np.unique(np.asarray(rows.y), return_inverse=True)
         if len(self.classes_) == 1:
             raise ValueError(
@@ -167,7 +262,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsModel):
 
 
 @dataclass(eq=False, repr=False)
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsModel):
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, _NearestRows):
     r"""The mean target of the k nearest training rows.
 
     .. math::
@@ -245,7 +340,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsModel):
         KNeighborsRegressor
             The model itself.
         """
-        self.y_: Any = np.array(self._keep(X, y, "numbers").y)
+        self.y_: Any = np.array(self._keep_enough(X, y, "numbers").y)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -43,7 +44,7 @@ class GaussianPrior:
     mean: np.ndarray
     weight: np.ndarray
     scatter: np.ndarray
-    count: float
+    count: Any
 
 
 NO_PRIOR = GaussianPrior(np.zeros(()), np.zeros((1, 1)), np.zeros(()), 0.0)

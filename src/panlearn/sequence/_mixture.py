@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from panlearn.core.statistics import Sums
 from panlearn.sequence._chain_kernels import shifted
-from panlearn.sequence._emissions import Emission
+from panlearn.sequence._emissions import Emission, posterior_mode
 from panlearn.sequence._gaussian import GaussianEmission, StateMoments
 
 STEP = 1 << 15  # rows at a time: all parts of all states of them stay in the cache
@@ -26,8 +27,14 @@ class MixtureMoments(Sums):
 class MixtureEmission(Emission):
     """Vectors from the parts of each state: weights (k, m), and k m Gaussians in a row."""
 
-    def __init__(self, weights: np.ndarray, parts: GaussianEmission, moving: bool = True) -> None:
-        self.weights, self.parts, self.moving = weights, parts, moving
+    def __init__(
+        self,
+        weights: np.ndarray,
+        parts: GaussianEmission,
+        moving: bool = True,
+        prior: Any = 1.0,
+    ) -> None:
+        self.weights, self.parts, self.moving, self.prior = weights, parts, moving, prior
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(weights)
 
@@ -60,10 +67,11 @@ class MixtureEmission(Emission):
 
     def maximise(self, seen: MixtureMoments) -> MixtureEmission:
         count = seen.count.reshape(self.weights.shape)
-        total = count.sum(axis=1, keepdims=True)
-        weights = np.where(total > 0, count / np.where(total > 0, total, 1), self.weights)
+        weights = self.weights
+        if self.moving:
+            weights = posterior_mode(count, self.prior, np.ones_like(count, bool), weights)
         parts = self.parts.maximise(StateMoments(seen.count, seen.shift, seen.scatter))
-        return MixtureEmission(weights if self.moving else self.weights, parts, self.moving)
+        return MixtureEmission(weights, parts, self.moving, self.prior)
 
     def sample(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         edges = np.cumsum(self.weights, axis=1)[states]

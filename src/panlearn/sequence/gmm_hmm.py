@@ -15,14 +15,23 @@ from panlearn.latent._covariances import KINDS
 from panlearn.latent._starts import Starts
 from panlearn.sequence._base import unstacked
 from panlearn.sequence._emissions import Emission
-from panlearn.sequence._gaussian import GaussianEmission
+from panlearn.sequence._gaussian import GaussianEmission, GaussianPrior
 from panlearn.sequence._gaussian_starts import (
     part_means,
     sample_steps,
     spread,
 )
 from panlearn.sequence._hidden_chain import Chain
-from panlearn.sequence._hmm import Prior, States, law, matrix_shape, numbers, told
+from panlearn.sequence._hmm import (
+    Prior,
+    States,
+    law,
+    matrix_shape,
+    numbers,
+    prior,
+    spread_over,
+    told,
+)
 from panlearn.sequence._mixture import MixtureEmission
 from panlearn.sequence._vector_hmm import VectorHMM
 
@@ -74,6 +83,21 @@ class GMMHMM(VectorHMM):
         The Dirichlet prior of the first law: adds itself less one to each expected count.
     transmat_prior : float or array-like, default=1.0
         The same for each row of transitions.
+    weights_prior : float or array-like, default=1.0
+        The same for the weights of each state, a number or of shape (n_components, n_mix).
+    means_prior : float or array-like, default=0.0
+        Where the means are drawn to, a number or of shape (n_components, n_mix, n_features).
+    means_weight : float or array-like, default=0.0
+        As how many steps that counts in each Gaussian, a number or of shape (n_components, n_mix).
+    covars_prior : float, array-like or None, default=None
+        Of the inverse gamma prior of a variance ("diag", "spherical") the shape a, a number or of
+        shape (n_components, n_mix); of the inverse Wishart prior of a matrix ("full", "tied") the
+        scale, a number for every entry or an array in the shape of `covars_`. None for that of a
+        flat prior.
+    covars_weight : float, array-like or None, default=None
+        The scale b of the inverse gamma prior, or the degrees of freedom of the inverse Wishart
+        prior, a number or of shape (n_components, n_mix); one number for "tied". None for that of
+        a flat prior.
     max_iter : int, default=100
         The most iterations of one start.
     tol : float, default=1e-4
@@ -115,6 +139,11 @@ class GMMHMM(VectorHMM):
     (`n_init`). NaN is a missing entry and is marginalised exactly. Parts of a state that start
     alike stay alike. One matrix for all ("tied") is one for the parts of all states.
 
+    The priors of a Gaussian are conjugate, and what is learned is the mode: a variance is the sum
+    of squares with :math:`2 b` more, over the weight with :math:`2 a + 3` more; a matrix is the
+    scatter with the scale more, over the weight with :math:`\nu + d + 2` more, or, for one matrix
+    of all Gaussians, with :math:`\nu + d + 1` and their number more.
+
     References
     ----------
     L. E. Baum, T. Petrie, G. Soules and N. Weiss (1970). A maximization technique occurring in the
@@ -153,6 +182,11 @@ class GMMHMM(VectorHMM):
     covars_init: np.ndarray | None = None
     startprob_prior: Prior = 1.0
     transmat_prior: Prior = 1.0
+    weights_prior: Prior = 1.0
+    means_prior: float | np.ndarray = 0.0
+    means_weight: NonNegative[float] | np.ndarray = 0.0
+    covars_prior: float | np.ndarray | None = None
+    covars_weight: float | np.ndarray | None = None
     max_iter: Positive[int] = 100
     tol: NonNegative[float] = 1e-4
     n_init: Starts = 1
@@ -240,12 +274,35 @@ class GMMHMM(VectorHMM):
         else:
             means = part_means(rows, k, m, sample, self.n_init, rng)
         flat = [mean.reshape(k * m, d) for mean in means]
-        parts = [
-            GaussianEmission(kind, mean, covariances, self.min_covar, params=self.params)
-            for mean in flat
-        ]
+        rest = (covariances, self.min_covar, self._prior(d), self.params)
+        parts = [GaussianEmission(kind, mean, *rest) for mean in flat]
+        weights_prior = prior("weights_prior", self.weights_prior, (k, m))
         moving = "w" in self.params
-        return [MixtureEmission(weights, part, moving) for part in parts]
+        return [MixtureEmission(weights, part, moving, weights_prior) for part in parts]
+
+    def _prior(self, d: int) -> GaussianPrior:
+        """The conjugate priors as rows that were seen before."""
+        shape = k, m = self.n_components, self.n_mix
+        mean = spread_over("means_prior", self.means_prior, (k, m, d)).reshape(k * m, d)
+        weight = spread_over("means_weight", self.means_weight, shape).reshape(k * m, 1)
+        if self.covariance_type in ("diag", "spherical"):
+            sides = 1 if self.covariance_type == "diag" else d  # squares that share a variance
+            a = spread_over("covars_prior", _or(self.covars_prior, -sides / 2 - 1), shape).ravel()
+            b = spread_over("covars_weight", _or(self.covars_weight, 0.0), shape).reshape(-1, 1)
+            count, scatter = 1 + 2 * (a + 1) / sides, 2 * b / sides
+        else:
+            tied = self.covariance_type == "tied"
+            free = d + 1 + (k * m if tied else 1)
+            scale = spread_over("covars_prior", _or(self.covars_prior, 0.0), self._shape(d))
+            freedom = _or(self.covars_weight, -float(free))
+            count = free + spread_over("covars_weight", freedom, () if tied else shape).ravel()
+            scatter = scale if tied else scale.reshape(k * m, d, d)
+        if (weight < 0).any() or (count < 0).any():
+            raise ValueError(
+                "means_weight must not be negative, nor may covars_prior and covars_weight take "
+                "weight away: None leaves the covariances to the rows"
+            )
+        return GaussianPrior(mean, weight, scatter, count)
 
     def _shape(self, d: int) -> tuple[int, ...]:
         """The shape of the covariances, states and parts apart."""
@@ -273,3 +330,7 @@ class GMMHMM(VectorHMM):
         weights = self.weights_.astype(float)
         weights /= weights.sum(axis=1, keepdims=True)
         return MixtureEmission(weights, GaussianEmission(kind, means, covariances, self.min_covar))
+
+
+def _or(given: Any, flat: float) -> Any:
+    return flat if given is None else given

@@ -17,13 +17,13 @@ from sklearn.utils import (
     get_tags,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.estimator import Estimator
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import FLOATS, read_rows, reject_hidden
 
 MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
@@ -142,7 +142,6 @@ def read_training(
         estimator,
         X,
         None if several and targets == "labels" else y,
-        sample_weight,
         targets="none" if several and targets == "labels" else targets,
         accept_sparse=tags.input_tags.sparse,
     )
@@ -165,15 +164,10 @@ def read_training(
         assert_all_finite(values, input_name="X")
     if not sparse.issparse(X) and np.isnan(X).all():
         raise ValueError("X holds nothing but NaN, so there is nothing to learn from")
-    if rows.weight is None:
-        return X, y, np.ones(X.shape[0])
-    weight = rows.weight.astype(np.float64)
-    with np.errstate(over="ignore"):
-        if np.isinf(weight.sum()):
-            raise ValueError("sample_weight sums to more than the largest float; divide by its sum")
+    reject_hidden(sample_weight=sample_weight)
+    # in float64 whatever X is: trees count in units of the largest, so that any level is right
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = weight > 0
-    if not kept.any():
-        raise ValueError("sample_weight is zero for every row")
     return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])
 
 

@@ -1,0 +1,379 @@
+"""Classification and regression by the rows within a radius."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+
+from panlearn.core.estimator import fitting
+from panlearn.core.labels import encode_labels
+from panlearn.core.parameters import NonNegative
+from panlearn.neighbors._base import StoredRows
+from panlearn.neighbors._search import Ball
+
+
+@dataclass(eq=False, repr=False)
+class _RowsWithin(StoredRows):
+    """A model of the rows within a radius; abstract."""
+
+    radius: NonNegative[float] = 1.0
+
+    def radius_neighbors(
+        self, X: Any = None, radius: float | None = None, return_distance: bool = True
+    ) -> Any:
+        """Find the training rows within a radius of each row, nearest first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features), default=None
+            The rows to find neighbours of. Without them, those of each training row, which is
+            then not its own neighbour.
+        radius : float, default=None
+            The largest distance; the parameter of the model if not given.
+        return_distance : bool, default=True
+            Whether to return the distances as well.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,), of arrays
+            If asked for.
+        indices : ndarray of shape (n_queries,), of arrays
+            Equal distances go by index.
+        """
+        ball = self._around(X, radius)
+        distance, index = (_apart(values, ball.ends) for values in (ball.distance, ball.index))
+        return (distance, index) if return_distance else index
+
+    def radius_neighbors_graph(
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+    ) -> sparse.csr_array:
+        """Lay the neighbours out as a sparse matrix.
+
+        Parameters
+        ----------
+        X, radius
+            As in `radius_neighbors`.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether an entry is one or the distance.
+
+        Returns
+        -------
+        csr_array of shape (n_queries, n_samples_fit)
+        """
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
+        ball = self._around(X, radius)
+        values = ball.distance if mode == "distance" else np.ones_like(ball.distance)
+        shape = (len(ball.ends) - 1, self.n_samples_fit_)
+        return sparse.csr_array((values, ball.index, ball.ends), shape=shape)
+
+    def _around(self, X: Any, radius: float | None) -> Ball:
+        """The neighbours of rows given by the user, or of each training row but itself."""
+        self._require_fitted()
+        radius = self.radius if radius is None else radius
+        if not (isinstance(radius, int | float | np.number) and 0 <= radius < np.inf):
+            raise ValueError(f"radius must be a number from 0 on; got {radius!r}")
+        if X is not None:
+            return self._within(self._queries(X), radius)
+        ball = self._within(self.X_, radius)
+        query = np.repeat(np.arange(len(ball.ends) - 1), np.diff(ball.ends))
+        kept = query != ball.index
+        ends = np.append(0, np.cumsum(np.bincount(query[kept], minlength=self.n_samples_fit_)))
+        return Ball(ends, ball.distance[kept], ball.index[kept])
+
+    def _within(self, Q: Any, radius: float) -> Ball:
+        ball = self._index.within(Q, float(radius), self.n_jobs)
+        return ball._replace(distance=ball.distance.astype(self.X_.dtype, copy=False))
+
+    def _shares(self, ball: Ball) -> sparse.csr_array:
+        """The weights of the neighbours of each query, (n_queries, n_samples_fit), of sum one."""
+        voices = np.ones_like(ball.distance)
+        if self.weights != "uniform":
+            for start, stop in zip(ball.ends[:-1], ball.ends[1:], strict=True):
+                if start < stop:
+                    voices[start:stop] = self._voices(ball.distance[None, start:stop])[0]
+        size = np.diff(ball.ends)
+        query = np.repeat(np.arange(len(size)), size)
+        total = np.bincount(query, voices, minlength=len(size)).astype(voices.dtype)
+        return sparse.csr_array(
+            (voices / total[query], ball.index, ball.ends), shape=(len(size), self.n_samples_fit_)
+        )
+
+    def _refuse_lonely(self, ball: Ball, remedy: str) -> None:
+        lonely = np.flatnonzero(np.diff(ball.ends) == 0)
+        if len(lonely):
+            raise ValueError(
+                f"no training row is within radius={self.radius} of row {lonely[0]} (and of "
+                f"{len(lonely)} rows in all): they are too far away; {remedy}"
+            )
+
+
+def _apart(values: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """An array of arrays, one a query."""
+    parts = np.empty(len(ends) - 1, dtype=object)
+    for i in range(len(parts)):
+        parts[i] = values[ends[i] : ends[i + 1]]
+    return parts
+
+
+@dataclass(eq=False, repr=False)
+class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
+    r"""The class that most of the training rows within a radius have.
+
+    .. math::
+        \hat y(x) = \arg\max_c \sum_{i : \|x_i - x\| \le r} w_i(x) \, [y_i = c]
+
+    Parameters
+    ----------
+    radius : float, default=1.0
+        The radius r.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Whether neighbours count alike or by the inverse of their distance, in which case those at
+        distance zero, if any, count alone. A callable turns an array of distances into weights,
+        one row of them at a time; infinite ones count alone, and where all are zero the neighbours
+        count alike, with a warning.
+    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
+        How to search: "auto" takes the k-d tree up to ten features.
+    leaf_size : int, default=30
+        Rows in a leaf of the tree.
+    p : float, default=2
+        The order of Minkowski's distance, from 1 to infinity.
+    metric : str or callable, default="minkowski"
+        The distance, as in `KNeighborsClassifier`.
+    metric_params : dict, default=None
+        Further parameters of the metric.
+    n_jobs : int, default=None
+        Threads of a query; None or -1 uses the cores of this process. It changes no result.
+    outlier_label : label or "most_frequent", default=None
+        The label of a row that has no neighbour, or that of the largest class. None refuses such
+        rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    outlier_label_ : label
+        That of a row that has no neighbour, or None.
+    X_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        The training rows.
+    y_ : ndarray of shape (n_samples,)
+        The position of each row's label in `classes_`.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    Distances come from differences in float64, so that the k-d tree and the search of all pairs
+    agree on every row, also at the radius itself. An equal vote goes to the first of `classes_`. A
+    query costs :math:`O(n d)`, with the tree the rows that it finds. Where `outlier_label` is none
+    of the classes, the probabilities of a row without neighbours are all zero.
+
+    References
+    ----------
+    E. Fix and J. L. Hodges (1989). Discriminatory analysis. Nonparametric discrimination:
+    consistency properties. International Statistical Review 57(3). doi:10.2307/1403797
+
+    Examples
+    --------
+    >>> from panlearn.neighbors import RadiusNeighborsClassifier
+    >>> model = RadiusNeighborsClassifier(2.0, outlier_label="?")
+    >>> model.fit([[0], [1], [2], [8], [9]], list("aaabb")).predict([[1.2], [8.4], [30]]).tolist()
+    ['a', 'b', '?']
+    """
+
+    _: KW_ONLY
+    outlier_label: str | float | bool | None = None
+
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels, of any type that sorts.
+
+        Returns
+        -------
+        RadiusNeighborsClassifier
+            The model itself.
+        """
+        rows = self._keep(X, y, "labels")
+        self.classes_, self.y_ = encode_labels(np.asarray(rows.y))
+        label = self.outlier_label
+        if isinstance(label, str) and label == "most_frequent":
+            label = self.classes_[np.bincount(self.y_).argmax()]
+        elif label is not None and isinstance(label, str) != (self.classes_.dtype.kind in "OUS"):
+            raise ValueError(
+                f"outlier_label={label!r} is of another type than the labels "
+                f"{self.classes_.tolist()}; give one like them, or 'most_frequent'"
+            )
+        self.outlier_label_ = label
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Share of the vote that each class has.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+        """
+        return self._answers(X)[0]
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the share of the vote that each class has.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+            Minus infinity for a class that no neighbour has.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+        """
+        shares, lonely = self._answers(X)
+        labels = self.classes_[shares.argmax(axis=1)]
+        if lonely.any():
+            # so that a longer label is not cut down to the length of the others
+            labels = labels.astype(np.result_type(labels, np.asarray(self.outlier_label_)))
+            labels[lonely] = self.outlier_label_
+        return labels
+
+    def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of the classes, and which rows have no neighbour."""
+        ball = self._within(self._queries(X), self.radius)
+        if self.outlier_label_ is None:
+            self._refuse_lonely(ball, "raise radius, scale the features, or give outlier_label")
+        shares = self._shares(ball) @ np.eye(len(self.classes_), dtype=self.X_.dtype)[self.y_]
+        lonely = np.diff(ball.ends) == 0
+        shares[lonely] = self.classes_ == self.outlier_label_
+        return shares, lonely
+
+
+@dataclass(eq=False, repr=False)
+class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
+    r"""The mean target of the training rows within a radius.
+
+    .. math::
+        \hat y(x) = \frac{\sum_{i : \|x_i - x\| \le r} w_i(x) \, y_i}
+        {\sum_{i : \|x_i - x\| \le r} w_i(x)}
+
+    Parameters
+    ----------
+    radius : float, default=1.0
+        The radius r.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        As in `RadiusNeighborsClassifier`.
+    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
+        How to search: "auto" takes the k-d tree up to ten features.
+    leaf_size : int, default=30
+        Rows in a leaf of the tree.
+    p : float, default=2
+        The order of Minkowski's distance, from 1 to infinity.
+    metric : str or callable, default="minkowski"
+        The distance, as in `KNeighborsClassifier`.
+    metric_params : dict, default=None
+        Further parameters of the metric.
+    n_jobs : int, default=None
+        Threads of a query; None or -1 uses the cores of this process. It changes no result.
+
+    Attributes
+    ----------
+    X_ : {ndarray, csr matrix} of shape (n_samples, n_features)
+        The training rows.
+    y_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        The training targets.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Notes
+    -----
+    The search is that of `RadiusNeighborsClassifier`. A row without a neighbour has no mean and is
+    refused by number; scikit-learn answers NaN.
+
+    References
+    ----------
+    E. Fix and J. L. Hodges (1989). Discriminatory analysis. Nonparametric discrimination:
+    consistency properties. International Statistical Review 57(3). doi:10.2307/1403797
+
+    Examples
+    --------
+    >>> from panlearn.neighbors import RadiusNeighborsRegressor
+    >>> model = RadiusNeighborsRegressor(1.0).fit([[0], [1], [2], [3]], [0.0, 1.0, 4.0, 9.0])
+    >>> model.predict([[1.4], [2.6]])
+    array([2.5, 6.5])
+    """
+
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+
+        Returns
+        -------
+        RadiusNeighborsRegressor
+            The model itself.
+        """
+        self.y_: Any = np.array(self._keep(X, y, "numbers").y)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_targets)
+        """
+        ball = self._within(self._queries(X), self.radius)
+        self._refuse_lonely(ball, "raise radius, scale the features, or use KNeighborsRegressor")
+        return self._shares(ball) @ self.y_
