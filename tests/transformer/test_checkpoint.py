@@ -89,7 +89,7 @@ def test_a_config_that_does_not_fit(broken):
         ({layers: "many"}, "n_layers"),
         ({act: "mish"}, act),
         ({"model_type": "bert"}, "bert"),
-        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_type"),
+        ({"rope_parameters": {"rope_type": "longrope"}}, "rope_type"),
     ]
     original = (broken / "config.json").read_text()
     for facts, named in cases[: 7 if kind == "gpt2" else 8]:

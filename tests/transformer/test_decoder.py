@@ -6,7 +6,8 @@ import torch
 
 from panlearn.transformer import GPTConfig, _plain
 from panlearn.transformer._decoder import Decoder, n_parameters, shapes
-from panlearn.transformer._generation import Cache, Choice, Generation
+from panlearn.transformer._cache import Cache
+from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._plain import PlainDecoder
 
 VARIANTS = {
