@@ -12,6 +12,7 @@ from panlearn.transformer._config import (  # noqa: E402
     RotaryScaling,
 )
 from panlearn.transformer._texts import Completion  # noqa: E402
+from panlearn.transformer.deepseek import DeepSeek  # noqa: E402
 from panlearn.transformer.gpt import GPT  # noqa: E402
 from panlearn.transformer.latent_attention import LatentAttention  # noqa: E402
 from panlearn.transformer.mixture_of_experts import MixtureOfExperts  # noqa: E402
@@ -20,6 +21,7 @@ from panlearn.transformer.multi_token_prediction import MultiTokenPrediction  # 
 __all__ = [
     "GPT",
     "Completion",
+    "DeepSeek",
     "ExpertsConfig",
     "GPTConfig",
     "LatentAttention",

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from panlearn.transformer._decoder import Decoder
+from panlearn.transformer._drafts import Drafts
 from panlearn.transformer._plain import PlainDecoder
 from panlearn.transformer._protocol import NextToken
 
@@ -99,7 +102,8 @@ class Generation:
     ) -> None:
         self._scored = scored
         self.log_probs = np.full(len(prompts), np.nan)
-        self._decoder, self._choice, self._generators = decoder, choice, generators
+        self._decoder: Any = decoder
+        self._choice, self._generators = choice, generators
         self._head = decoder.projection.detach()
         longest = max(map(len, prompts))
         # a row needs as many columns as the context; twice that, and rows seldom have to move
@@ -112,10 +116,49 @@ class Generation:
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
         self._known = longest  # columns of tokens that are known, of which the cache holds some
+        ahead = len(prompts) == 1 and isinstance(decoder, Decoder) and decoder.config.n_ahead
+        self._drafts = Drafts(decoder, capacity) if ahead else None
+        self._draft = self._tokens[:, :0]
+        self._ready: list[tuple[Tensor, np.ndarray]] = []  # chosen, and not given yet
 
     @torch.inference_mode()
     def step(self) -> Tensor:
         """Choose the next token of each row."""
+        room = min(self.cache.capacity, self._decoder.config.context)
+        if self._drafts is not None and not self._ready and self._known + 2 <= room:
+            self._speculate(self._drafts)
+        if self._ready:
+            chosen, self.log_probs = self._ready.pop(0)
+            return chosen
+        self._drafts = None  # the context is full: from here on one by one
+        return self._one_step()
+
+    def _speculate(self, drafts: Drafts) -> None:
+        """Read the newest tokens and the proposed one; choose one token, or two if it was right."""
+        cache, decoder, first = self.cache, self._decoder, self.cache.end
+        fresh = torch.cat([self._tokens[:, first : self._known], self._draft], dim=1)
+        states = decoder.norm(decoder.go_on(fresh, cache))
+        n_scored = 1 + self._draft.shape[1]
+        for i, scores in enumerate(F.linear(states[:, -n_scored:], self._head).unbind(1)):
+            if i and self._ready[-1][0] != self._draft[0, i - 1]:
+                cache.end -= 1  # what was read of a token that does not stand there
+                break
+            chosen = self._choose(scores)
+            self._ready.append((chosen, self.log_probs))
+            self._tokens[:, self._known] = chosen
+            self._known += 1
+        following = self._tokens[:, first + 1 : self._known]
+        self._draft = drafts.after(states[:, : cache.end - first], following)
+
+    def _choose(self, scores: Tensor) -> Tensor:
+        chosen = self._choice(scores, self._uniform)
+        if self._scored:
+            law = scores.double().log_softmax(dim=-1)
+            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
+        return chosen
+
+    def _one_step(self) -> Tensor:
+        """Read the newest tokens of all rows and choose one for each."""
         cache = self.cache
         self._read_again()
         fresh = self._tokens[:, cache.end : self._known]
@@ -125,10 +168,7 @@ class Generation:
             cache.end += 1
         else:
             scores = F.linear(self._decoder.last(fresh, cache), self._head)
-        chosen = self._choice(scores, self._uniform)
-        if self._scored:
-            law = scores.double().log_softmax(dim=-1)
-            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
+        chosen = self._choose(scores)
         if self._known == cache.capacity:
             self._move()
         if self._known < cache.capacity:  # the last token of a run has no column and needs none
