@@ -200,27 +200,26 @@ def write(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     entries = list(_entries(family, config, n_tokens))
-    sizes = {entry.ours: weights[entry.ours].nbytes for entry in entries}
-    n_files = max(1, -(-sum(sizes.values()) // _SHARD))
-    if n_files == 1:
-        _write_file(folder / WEIGHTS, entries, weights)
-    else:
-        places: dict[str, str] = {}
-        for i, part in enumerate(_shares(entries, sizes, n_files)):
-            name = f"model-{i + 1:05d}-of-{n_files:05d}.safetensors"
-            _write_file(folder / name, part, weights)
-            places |= {n: name for entry in part for row in entry.theirs for n in row}
-        index = {"metadata": {"total_size": sum(sizes.values())}, "weight_map": places}
+    sizes = np.array([weights[entry.ours].nbytes for entry in entries])
+    shares = _shares(entries, sizes)
+    places: dict[str, str] = {}
+    for i, share in enumerate(shares, 1):
+        name = WEIGHTS if len(shares) == 1 else f"model-{i:05d}-of-{len(shares):05d}.safetensors"
+        _write_file(folder / name, share, weights)
+        places |= {n: name for entry in share for row in entry.theirs for n in row}
+    if len(shares) > 1:
+        index = {"metadata": {"total_size": int(sizes.sum())}, "weight_map": places}
         write_file(folder / INDEX, json.dumps(index, indent=2).encode())
     write_file(folder / "config.json", json.dumps(content, indent=2).encode())
 
 
-def _shares(entries: list[Entry], sizes: dict[str, int], n_files: int) -> Iterator[list[Entry]]:
-    """Entries in files of about the same size; none is empty but for lack of entries."""
-    ends = np.cumsum([sizes[entry.ours] for entry in entries])
-    places = np.minimum((ends - 1) * n_files // ends[-1], n_files - 1)
-    for i in range(n_files):
-        yield [entry for entry, place in zip(entries, places, strict=True) if place == i]
+def _shares(entries: list[Entry], sizes: np.ndarray) -> list[list[Entry]]:
+    """Entries in runs, each of which is a file."""
+    places = np.cumsum(sizes) // _SHARD
+    return [
+        [entry for entry, place in zip(entries, places, strict=True) if place == number]
+        for number in np.unique(places)
+    ]
 
 
 def _write_file(path: Path, entries: list[Entry], weights: dict[str, np.ndarray]) -> None:
