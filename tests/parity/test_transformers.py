@@ -10,7 +10,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 transformers = pytest.importorskip("transformers")
 
 from panlearn.text import BPETokenizer  # noqa: E402
-from panlearn.transformer import GPT, GPTConfig  # noqa: E402
+from panlearn.transformer import (  # noqa: E402
+    GPT,
+    ExpertsConfig,
+    GPTConfig,
+    LatentConfig,
+    RotaryScaling,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LLAMA = {
@@ -23,12 +29,50 @@ LLAMA = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0}
+SLOW = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+SLOW |= {"original_max_position_embeddings": 16, "rope_theta": 500.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+YARN |= {"rope_theta": 50.0, "beta_fast": 8.0, "beta_slow": 1.0}
+DEEPSEEK = {
+    **{"kv_lora_rank": 8, "q_lora_rank": 12, "qk_rope_head_dim": 4, "qk_nope_head_dim": 6},
+    **{"v_head_dim": 5, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_group": 4},
+    **{"topk_group": 2, "n_shared_experts": 2, "moe_intermediate_size": 12},
+    **{"first_k_dense_replace": 1, "num_key_value_heads": 4},
+}
 PEERS = {
     "gpt2": ("GPT2", {"vocab_size": 100, "n_positions": 64, "n_embd": 32, "n_layer": 2}),
     "gpt2 untied": ("GPT2", {"vocab_size": 100, "n_embd": 32, "tie_word_embeddings": False}),
     "llama": ("Llama", {**LLAMA, "num_key_value_heads": 2, "rope_theta": 500.0, "head_dim": 12}),
     "llama tied": ("Llama", {**LLAMA, "tie_word_embeddings": True, "num_key_value_heads": 1}),
     "llama biased": ("Llama", {**LLAMA, "attention_bias": True, "mlp_bias": True}),
+    "llama 3": ("Llama", {**LLAMA, "rope_parameters": SLOW, "tie_word_embeddings": True}),
+    "llama linear": ("Llama", {**LLAMA, "rope_parameters": LINEAR}),
+    "llama yarn": ("Llama", {**LLAMA, "rope_parameters": YARN}),
+    "mistral": ("Mistral", {**LLAMA, "sliding_window": 6, "num_key_value_heads": 2}),
+    "mistral without a window": (
+        "Mistral",
+        {**LLAMA, "sliding_window": None, "num_key_value_heads": 4},
+    ),
+    "qwen 2": ("Qwen2", {**LLAMA, "num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "qwen 3": ("Qwen3", {**LLAMA, "num_key_value_heads": 2, "head_dim": 10}),
+    "mixtral": ("Mixtral", {**LLAMA, "num_key_value_heads": 2, "num_local_experts": 5}),
+    "deepseek": ("DeepseekV3", {**LLAMA, **DEEPSEEK}),
+    "deepseek plain": (
+        "DeepseekV3",
+        {
+            **LLAMA,
+            **DEEPSEEK,
+            "q_lora_rank": None,
+            "n_group": 1,
+            "topk_group": 1,
+            "rope_interleave": False,
+        },
+    ),
+    "deepseek yarn": (
+        "DeepseekV3",
+        {**LLAMA, **DEEPSEEK, "rope_parameters": {**YARN, "mscale": 1.0, "mscale_all_dim": 0.7}},
+    ),
 }
 
 
@@ -39,12 +83,15 @@ def peer(request):
         settings = {"n_head": 4, "n_layer": 1, "n_positions": 48, **settings}
         settings |= {"bos_token_id": 0, "eos_token_id": 0}
     config = getattr(transformers, f"{kind}Config")(**settings)
-    kinds = {"GPT2": "GPT2LMHeadModel", "Llama": "LlamaForCausalLM"}
+    name = "GPT2LMHeadModel" if kind == "GPT2" else f"{kind}ForCausalLM"
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = getattr(transformers, kinds[kind])(config).eval()
+        model = getattr(transformers, name)(config).eval()
         for parameter in model.parameters():
             parameter.data.normal_(std=0.3)
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.normal_(std=0.3)
     return model
 
 
@@ -70,6 +117,9 @@ def test_their_files_give_their_scores(peer, size, tmp_path, rng):
         assert found == expected[: (stop or [12])[0]]
 
 
+SMALL = {"n_layers": 2, "width": 16, "n_heads": 2, "context": 32}
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -77,6 +127,19 @@ def test_their_files_give_their_scores(peer, size, tmp_path, rng):
         GPTConfig(1, 16, 2, 32, activation="relu", hidden=20, tied=False),
         GPTConfig.llama(n_layers=2, width=16, n_heads=4, n_key_heads=2, context=32, head_width=6),
         GPTConfig.llama(n_layers=1, width=16, n_heads=2, context=32, bias=True, rotary_base=99.0),
+        GPTConfig.llama(**SMALL, rotary_scaling=RotaryScaling("llama3", 4.0, 16, low=0.5)),
+        GPTConfig.llama(**SMALL, rotary_scaling=RotaryScaling("linear", 2.0), tied=True),
+        GPTConfig.llama(**SMALL, window=5),
+        GPTConfig.llama(**SMALL, query_bias=True),
+        GPTConfig.llama(**SMALL, key_norm=True, head_width=6),
+        GPTConfig.llama(**SMALL, experts=ExpertsConfig(4, 2, 12)),
+        GPTConfig.deepseek(**SMALL),
+        GPTConfig.deepseek(
+            **SMALL,
+            n_ahead=0,
+            latent=LatentConfig(8, None, 6, 4, 5),
+            rotary_scaling=RotaryScaling("yarn", 4.0, 8, high=8.0, amplitude=1.1, sharpness=1.3),
+        ),
     ],
 )
 def test_our_files_give_our_scores(config, tmp_path, rng):
@@ -90,6 +153,9 @@ def test_our_files_give_our_scores(config, tmp_path, rng):
     peer = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
     ids = rng.integers(265, size=(2, 30))
     np.testing.assert_allclose(scores(peer, ids), scores(model.module_, ids), rtol=0, atol=1e-4)
+    again = GPT.from_pretrained(tmp_path)
+    np.testing.assert_array_equal(scores(again.module_, ids), scores(model.module_, ids))
+    assert again.weights_.keys() == model.weights_.keys()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     expected = tokenizer.encode("the sea", add_special_tokens=False)
     assert model.tokenizer_.encode("the sea") == expected

@@ -356,8 +356,8 @@ def cache_saves_a_power() -> Iterator[Evidence]:
             with_cache += A.attention_weights(x[:, :, -1:], x).numel()
         yield equal(f"without, n = {n}", without, n * (n + 1) * (2 * n + 1) / 6)
         yield equal(f"with, n = {n}", with_cache, n * (n + 1) / 2)
+    from panlearn.transformer._cache import Cache
     from panlearn.transformer._decoder import Decoder, GPTConfig
-    from panlearn.transformer._generation import Cache
 
     decoder = Decoder(GPTConfig(2, 8, 2, 64, n_key_heads=1), 5)
     size = {(b, n): Cache(decoder, [0] * b, n).memory.numel() for b in (1, 2) for n in (10, 30)}

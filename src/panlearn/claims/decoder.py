@@ -66,7 +66,7 @@ def positions_are_added_learned_or_fixed() -> Iterator[Evidence]:
 
 def _token_wise(width: int) -> Iterator[Evidence]:
     for activation in ("relu", "gelu", "swiglu"):
-        layer = FeedForward(GPTConfig(1, width, 1, activation=activation)).double()
+        layer = FeedForward(width, 4 * width, activation).double()
         x = torch.randn(5, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         gradient = torch.autograd.functional.jacobian(layer, x).abs().amax(dim=(1, 3))
         off = gradient - gradient.diagonal().diag()
@@ -86,7 +86,7 @@ def feed_forward_is_four_times_as_wide() -> Iterator[Evidence]:
     """The feed-forward layer max(0, x W_1 + b_1) W_2 + b_2 has W_1 of d x 4d and W_2 of 4d x d
     (512 to 2048 to 512) and acts on each position by itself.
     """
-    layer = FeedForward(GPTConfig(1, 512, 8, activation="relu"))
+    layer = Decoder(GPTConfig(1, 512, 8, activation="relu"), 5).blocks[0].feed_forward
     yield equal("W_1, kept as outputs x inputs", layer.up.weight.shape, (2048, 512))
     yield equal("W_2", layer.down.weight.shape, (512, 2048))
     yield from _token_wise(6)

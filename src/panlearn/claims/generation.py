@@ -15,7 +15,7 @@ torch: Any = require("torch")
 
 from panlearn.claims.decoder import make_decoder, make_ids  # noqa: E402
 from panlearn.transformer import GPT  # noqa: E402
-from panlearn.transformer._generation import Cache  # noqa: E402
+from panlearn.transformer._cache import Cache  # noqa: E402
 from panlearn.transformer._language import log_probabilities  # noqa: E402
 from panlearn.transformer._plain import PlainDecoder  # noqa: E402
 

@@ -26,6 +26,7 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
     vocab_: dict[str, int]
     merges_: list[tuple[str, str]]
     special_tokens_: dict[str, int]
+    start_token_: int | None = None
 
     @property
     def n_tokens(self) -> int:
@@ -110,7 +111,12 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         return self._encode(X, "text")
 
     def decode(
-        self, ids: Iterable[int], *, skip_special_tokens: bool = False, errors: str = "replace"
+        self,
+        ids: Iterable[int],
+        *,
+        skip_special_tokens: bool = False,
+        errors: str = "replace",
+        continued: bool = False,
     ) -> str:
         """Give the text of ids.
 
@@ -123,6 +129,9 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         errors : str, default="replace"
             What to do about bytes that are no text, such as the first half of a character:
             ``"replace"``, ``"ignore"``, ``"strict"`` or what else `bytes.decode` knows.
+        continued : bool, default=False
+            Whether the ids go on with a text, so that a space before the first word stays, which
+            some tokenizers put there themselves.
 
         Returns
         -------

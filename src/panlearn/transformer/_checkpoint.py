@@ -1,83 +1,183 @@
-"""Weights in the folders of Hugging Face: GPT-2 and Llama, read and written, safetensors alone.
+"""Weights in the folders of Hugging Face, read and written, safetensors alone.
 
-Each family is a list of `Entry`: the name here, the names there, and what lies between them. A
-folder holds ``config.json``, and ``model.safetensors`` or shards of it with an index.
+A folder holds ``config.json``, and ``model.safetensors`` or shards of it with an index. Names and
+shapes are looked at before a tensor is read: what does not fit takes no memory.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_safetensors
+import torch
+from safetensors.torch import save as to_safetensors
 
 from panlearn.core.files import write_file
-from panlearn.transformer._decoder import GPTConfig, shapes
+from panlearn.transformer._arrays import to_array, to_tensor
+from panlearn.transformer._config import GPTConfig
+from panlearn.transformer._decoder import shapes
+from panlearn.transformer._families import FAMILIES, Family
+from panlearn.transformer._folder import (
+    INDEX,
+    WEIGHTS,
+    CheckpointError,
+    Folder,
+    check_folder,
+    read_json,
+)
 
-_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
-# tables that old files hold beside the weights
-_BUFFERS = (".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq")
+__all__ = ["CheckpointError", "read", "read_json", "write"]
 
-
-class CheckpointError(ValueError):
-    """A folder does not hold weights that can be read, or a model fits no known layout."""
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_SHARD = 1 << 32  # bytes of a file that is written
+# tables that old files hold beside the weights, and copies of what all depths share
+_BESIDE = re.compile(
+    r".*\.attn\.(masked_)?bias|.*\.rotary_emb\.inv_freq|.*\.shared_head\.head\.weight"
+    r"|model\.layers\.\d+\.embed_tokens\.weight"
+)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One tensor: its name here, the names there whose rows follow each other, their sizes."""
+    """One tensor: its name here, those there as a table (experts, parts), and the parts' shapes."""
 
     ours: str
-    theirs: tuple[str, ...]
-    sizes: tuple[int, ...] = ()
-    transposed: bool = False
+    theirs: tuple[tuple[str, ...], ...]
+    parts: tuple[tuple[int, ...], ...]
+    stacked: bool
+    transposed: bool
+    swapped: bool
 
 
-def read(folder: str | os.PathLike[str]) -> tuple[GPTConfig, dict[str, np.ndarray], dict[str, Any]]:
+def read(
+    folder: str | os.PathLike[str], *, dtype: str = "float32"
+) -> tuple[GPTConfig, dict[str, np.ndarray], dict[str, Any]]:
     """Read a folder: the shape of the decoder, its weights by our names, and ``config.json``."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise FileNotFoundError(f"no folder at {folder}")
+    if dtype not in (*DTYPES, "auto"):
+        raise ValueError(f"dtype must be one of {[*DTYPES, 'auto']}; got {dtype!r}")
+    folder = check_folder(folder)
     facts = read_json(folder / "config.json")
     kind = facts.get("model_type")
-    if kind not in _READERS:
+    if kind not in FAMILIES:
         raise CheckpointError(
-            f"{folder} holds a model of type {kind!r}; can be read: {', '.join(_READERS)}"
+            f"{folder} holds a model of type {kind!r}; can be read: {', '.join(FAMILIES)}"
         )
+    family = FAMILIES[kind]
     try:
-        config = _READERS[kind](facts)
+        config = family.read(facts)
         n_tokens = int(facts["vocab_size"])
     except KeyError as missing:
         raise CheckpointError(f"{folder}/config.json lacks {missing}") from None
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"{folder}/config.json: {error}") from error
-    found = _tensors(folder)
-    if kind == "gpt2" and "wte.weight" in found:  # the first files have no prefix
-        found = {f"transformer.{name}": array for name, array in found.items()}
-    wanted, weights = shapes(config, n_tokens), {}
-    for entry in _LAYOUTS[kind](config):
-        if absent := [name for name in entry.theirs if name not in found]:
-            raise CheckpointError(f"{folder} lacks the tensor {absent[0]!r}")
-        parts = [found.pop(name) for name in entry.theirs]
-        array = np.concatenate([p.T if entry.transposed else p for p in parts])
-        if array.shape != wanted[entry.ours]:
-            raise CheckpointError(
-                f"{folder}: {' + '.join(entry.theirs)} has shape {array.shape}, but config.json "
-                f"asks for {wanted[entry.ours]}"
-            )
-        weights[entry.ours] = np.ascontiguousarray(array)
-    tied = {"lm_head.weight"} if config.tied else set()
-    if more := [n for n in found if n not in tied and not n.endswith(_BUFFERS)]:
-        raise CheckpointError(
-            f"{folder} holds tensors that this decoder has no place for: {', '.join(more[:3])}"
-        )
+    found = Folder(folder)
+    if kind == "gpt2" and "wte.weight" in found.shapes:  # the first files have no prefix
+        found = found.prefixed("transformer.")
+    config = _with_depths_of(config, facts, found)
+    entries = _plan(family, config, n_tokens, found)
+    weights = {}
+    for entry in entries:
+        tensor = _join(entry, found)
+        if dtype != "auto":
+            tensor = tensor.to(DTYPES[dtype])
+        weights[entry.ours] = to_array(tensor)
     return config, weights, facts
+
+
+def _with_depths_of(config: GPTConfig, facts: dict[str, Any], found: Folder) -> GPTConfig:
+    """Say that tokens further ahead are predicted, if the file can: many name it and do not."""
+    n_ahead = facts.get("num_nextn_predict_layers") or 0
+    there = any(".eh_proj." in name for name in found.shapes)
+    return replace(config, n_ahead=n_ahead) if there else config
+
+
+def _plan(family: Family, config: GPTConfig, n_tokens: int, found: Folder) -> list[Entry]:
+    """Say which tensors become what, after a look at the names and shapes of all."""
+    experts = 0 if config.experts is None else config.experts.n_experts
+    if max(config.n_layers, experts, config.n_ahead) > len(found.shapes):
+        raise CheckpointError(
+            f"{found.path} lacks the tensors of {config.n_layers} layers that config.json asks for"
+        )
+    try:
+        entries = list(_entries(family, config, n_tokens))
+    except (RuntimeError, TypeError, OverflowError) as error:
+        raise CheckpointError(f"{found.path}/config.json asks for absurd sizes: {error}") from error
+    used: set[str] = set()
+    for entry in entries:
+        for row in entry.theirs:
+            for name, shape in zip(row, entry.parts, strict=True):
+                found.check(name, shape[::-1] if entry.transposed else shape)
+                used.add(name)
+    if config.tied:
+        used.add("lm_head.weight")
+    if more := [n for n in found.shapes if n not in used and not _BESIDE.fullmatch(n)]:
+        raise CheckpointError(
+            f"{found.path} holds tensors that this decoder has no place for: {', '.join(more[:3])}"
+        )
+    return entries
+
+
+def _entries(family: Family, config: GPTConfig, n_tokens: int) -> Iterator[Entry]:
+    """What becomes what, of all tensors of a decoder."""
+    for ours, shape in shapes(config, n_tokens).items():
+        module, _, leaf = _numbered(ours, config.n_layers).rpartition(".")
+        layer = re.search(r"blocks\.(\d+)", module)
+        number = layer[1] if layer else ""
+        pattern = re.sub(r"blocks\.\d+", "blocks.#", module)
+        ending = f".{leaf}"
+        if pattern not in family.names:  # a tensor that has a name of its own
+            pattern, ending = f"{pattern}.{leaf}", ""
+        theirs = [name.replace("#", number) + ending for name in family.names[pattern]]
+        stacked = "*" in theirs[0]
+        each = shape[1:] if stacked else shape
+        rows = [[t.replace("*", str(i)) for t in theirs] for i in range(shape[0] if stacked else 1)]
+        yield Entry(
+            ours,
+            tuple(map(tuple, rows)),
+            tuple((n, *each[1:]) for n in _split(config, len(theirs), each[0])),
+            stacked,
+            # GPT-2 keeps the matrices of its blocks as (inputs, outputs)
+            transposed=family.transposed and len(each) == 2 and bool(layer),
+            # files have the part of the token first
+            swapped=theirs[0].endswith("eh_proj.weight"),
+        )
+
+
+def _numbered(name: str, n_layers: int) -> str:
+    """The name of a tensor in what predicts further ahead, as that of a layer after the last."""
+    return re.sub(
+        r"^ahead\.(\d+)\.(block\.)?", lambda found: f"blocks.{n_layers + int(found[1])}.", name
+    )
+
+
+def _split(config: GPTConfig, n_parts: int, n_rows: int) -> Sequence[int]:
+    """How many rows each part has: queries, keys and values, or equal halves."""
+    if n_parts == 3:
+        keys = (config.n_key_heads or config.n_heads) * config.head_size
+        return n_rows - 2 * keys, keys, keys
+    return [n_rows // n_parts] * n_parts
+
+
+def _join(entry: Entry, found: Folder) -> torch.Tensor:
+    """Read what becomes one tensor here."""
+    rows = []
+    for row in entry.theirs:
+        parts = [found.read(name) for name in row]
+        if entry.transposed:
+            parts = [part.T for part in parts]
+        rows.append(parts[0] if len(parts) == 1 else torch.cat(parts))
+    tensor = torch.stack(rows) if entry.stacked else rows[0]
+    return _swap(tensor) if entry.swapped else tensor.contiguous()
+
+
+def _swap(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.cat(tensor.chunk(2, dim=1)[::-1], dim=1)
 
 
 def write(
@@ -87,224 +187,59 @@ def write(
     **facts: Any,
 ) -> None:
     """Write weights and ``config.json`` as the transformers package reads them."""
-    kind = _kind(config)
-    tensors = {}
-    for entry in _LAYOUTS[kind](config):
-        array = weights[entry.ours]
-        if entry.transposed:
-            array = array.T
-        parts = np.split(array, np.cumsum(entry.sizes[:-1], dtype=int))
-        for name, part in zip(entry.theirs, parts, strict=True):
-            tensors[name] = np.ascontiguousarray(part)
-    n_tokens = len(weights["tokens.weight"])
-    content = {**_WRITERS[kind](config), "vocab_size": n_tokens, "dtype": "float32", **facts}
+    family = _family(config)
+    n_tokens, precision = len(weights["tokens.weight"]), to_tensor(weights["tokens.weight"]).dtype
+    content = {
+        "model_type": family.kind,
+        "architectures": [family.architecture],
+        **family.facts(config),
+        "vocab_size": n_tokens,
+        "dtype": str(precision).removeprefix("torch."),
+        **facts,
+    }
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / _WEIGHTS, to_safetensors(tensors, {"format": "pt"}))
+    entries = list(_entries(family, config, n_tokens))
+    sizes = np.array([weights[entry.ours].nbytes for entry in entries])
+    shares = _shares(entries, sizes)
+    places: dict[str, str] = {}
+    for i, share in enumerate(shares, 1):
+        name = WEIGHTS if len(shares) == 1 else f"model-{i:05d}-of-{len(shares):05d}.safetensors"
+        _write_file(folder / name, share, weights)
+        places |= {n: name for entry in share for row in entry.theirs for n in row}
+    if len(shares) > 1:
+        index = {"metadata": {"total_size": int(sizes.sum())}, "weight_map": places}
+        write_file(folder / INDEX, json.dumps(index, indent=2).encode())
     write_file(folder / "config.json", json.dumps(content, indent=2).encode())
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read an object from a JSON file."""
-    if not path.is_file():
-        raise CheckpointError(f"{path.parent} has no {path.name}")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CheckpointError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path} does not hold a JSON object")
-    return content
+def _shares(entries: list[Entry], sizes: np.ndarray) -> list[list[Entry]]:
+    """Entries in runs, each of which is a file."""
+    places = np.cumsum(sizes) // _SHARD
+    return [
+        [entry for entry, place in zip(entries, places, strict=True) if place == number]
+        for number in np.unique(places)
+    ]
 
 
-def _tensors(folder: Path) -> dict[str, np.ndarray]:
-    """All tensors of a folder, in single precision."""
-    if (folder / _INDEX).is_file():
-        places = read_json(folder / _INDEX).get("weight_map")
-        if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
-            raise CheckpointError(f"{folder / _INDEX} has no weight_map")
-        files = sorted(set(places.values()))
-    elif (folder / _WEIGHTS).is_file():
-        files = [_WEIGHTS]
-    else:
-        pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
-        why = "; pickled weights are not read, save them as safetensors" if pickled else ""
-        raise CheckpointError(f"{folder} has no {_WEIGHTS}{why}")
+def _write_file(path: Path, entries: list[Entry], weights: dict[str, np.ndarray]) -> None:
     tensors = {}
-    for file in files:
-        if Path(file).name != file or not (folder / file).is_file():
-            raise CheckpointError(f"{folder} lacks the shard {file!r} that its index names")
-        try:
-            with safe_open(folder / file, framework="pt") as shard:
-                for name in shard.keys():
-                    tensors[name] = shard.get_tensor(name).float().numpy()
-        except (SafetensorError, OSError, ValueError) as error:
-            raise CheckpointError(f"{folder / file} is damaged: {error}") from error
-    return tensors
+    for entry in entries:
+        tensor = to_tensor(weights[entry.ours])
+        tensor = _swap(tensor) if entry.swapped else tensor
+        sizes = [part[0] for part in entry.parts]
+        for row, table in zip(entry.theirs, tensor if entry.stacked else [tensor], strict=True):
+            for name, part in zip(row, table.split(sizes), strict=True):
+                tensors[name] = (part.T if entry.transposed else part).contiguous()
+    write_file(path, to_safetensors(tensors, {"format": "pt"}))
 
 
-def _gpt2_layout(config: GPTConfig) -> Iterator[Entry]:
-    yield Entry("tokens.weight", ("transformer.wte.weight",))
-    yield Entry("positions.weight", ("transformer.wpe.weight",))
-    names = {
-        "attention_norm": "ln_1",
-        "attention.project": "attn.c_attn",
-        "attention.output": "attn.c_proj",
-        "feed_forward_norm": "ln_2",
-        "feed_forward.up": "mlp.c_fc",
-        "feed_forward.down": "mlp.c_proj",
-    }
-    for i in range(config.n_layers):
-        for ours, theirs in names.items():
-            for part in ("weight", "bias"):
-                # GPT-2 keeps its matrices as (inputs, outputs)
-                turned = part == "weight" and "norm" not in ours
-                name = f"transformer.h.{i}.{theirs}.{part}"
-                yield Entry(f"blocks.{i}.{ours}.{part}", (name,), transposed=turned)
-    yield Entry("norm.weight", ("transformer.ln_f.weight",))
-    yield Entry("norm.bias", ("transformer.ln_f.bias",))
-    if not config.tied:
-        yield Entry("head.weight", ("lm_head.weight",))
-
-
-def _llama_layout(config: GPTConfig) -> Iterator[Entry]:
-    keys = (config.n_key_heads or config.n_heads) * config.head_size
-    names = {
-        "attention.project": ("self_attn", ("q_proj", "k_proj", "v_proj")),
-        "attention.output": ("self_attn", ("o_proj",)),
-        "feed_forward.up": ("mlp", ("gate_proj", "up_proj")),
-        "feed_forward.down": ("mlp", ("down_proj",)),
-    }
-    sizes = {
-        "attention.project": (config.n_heads * config.head_size, keys, keys),
-        "feed_forward.up": (config.hidden_size, config.hidden_size),
-    }
-    norms = {"attention_norm": "input_layernorm", "feed_forward_norm": "post_attention_layernorm"}
-    yield Entry("tokens.weight", ("model.embed_tokens.weight",))
-    for i in range(config.n_layers):
-        layer = f"model.layers.{i}"
-        for ours, theirs in norms.items():
-            yield Entry(f"blocks.{i}.{ours}.weight", (f"{layer}.{theirs}.weight",))
-        for ours, (group, parts) in names.items():
-            for kind in ("weight", "bias") if config.bias else ("weight",):
-                theirs_names = tuple(f"{layer}.{group}.{part}.{kind}" for part in parts)
-                yield Entry(f"blocks.{i}.{ours}.{kind}", theirs_names, sizes.get(ours, ()))
-    yield Entry("norm.weight", ("model.norm.weight",))
-    if not config.tied:
-        yield Entry("head.weight", ("lm_head.weight",))
-
-
-_LAYOUTS: dict[str, Callable[[GPTConfig], Iterator[Entry]]] = {
-    "gpt2": _gpt2_layout,
-    "llama": _llama_layout,
-}
-
-
-def _require(facts: dict[str, Any], **wanted: tuple[Any, ...]) -> None:
-    """Refuse a model of the family that does something else; a fact not stated is the first."""
-    for name, allowed in wanted.items():
-        if (value := facts.get(name, allowed[0])) not in allowed:
-            raise ValueError(f"{name}={value!r} is not supported; only {allowed}")
-
-
-def _gpt2_config(facts: dict[str, Any]) -> GPTConfig:
-    _require(
-        facts,
-        activation_function=("gelu_new", "gelu_pytorch_tanh", "relu"),
-        scale_attn_weights=(True,),
-        scale_attn_by_inverse_layer_idx=(False,),
-        add_cross_attention=(False,),
-    )
-    return GPTConfig(
-        facts["n_layer"],
-        facts["n_embd"],
-        facts["n_head"],
-        facts["n_positions"],
-        hidden=facts.get("n_inner"),
-        norm_epsilon=facts.get("layer_norm_epsilon", 1e-5),
-        activation="relu" if facts.get("activation_function") == "relu" else "gelu",
-        tied=facts.get("tie_word_embeddings", True),
-    )
-
-
-def _llama_config(facts: dict[str, Any]) -> GPTConfig:
-    _require(facts, hidden_act=("silu",), mlp_bias=(facts.get("attention_bias", False),))
-    rope = facts.get("rope_parameters") or facts.get("rope_scaling") or {}
-    _require({"rope_type": rope.get("rope_type", rope.get("type"))}, rope_type=("default", None))
-    return GPTConfig.llama(
-        n_layers=facts["num_hidden_layers"],
-        width=facts["hidden_size"],
-        n_heads=facts["num_attention_heads"],
-        context=facts["max_position_embeddings"],
-        n_key_heads=facts.get("num_key_value_heads"),
-        head_width=facts.get("head_dim"),
-        hidden=facts["intermediate_size"],
-        rotary_base=rope.get("rope_theta", facts.get("rope_theta", 10_000.0)),
-        norm_epsilon=facts.get("rms_norm_eps", 1e-6),
-        bias=facts.get("attention_bias", False),
-        tied=facts.get("tie_word_embeddings", False),
-    )
-
-
-_READERS: dict[str, Callable[[dict[str, Any]], GPTConfig]] = {
-    "gpt2": _gpt2_config,
-    "llama": _llama_config,
-}
-
-
-def _kind(config: GPTConfig) -> str:
+def _family(config: GPTConfig) -> Family:
     """The family whose files can hold this decoder."""
-    style = (config.positions, config.norm)
-    if style == ("rotary", "rms") and config.activation == "swiglu":
-        return "llama"
-    grouped = config.n_key_heads not in (None, config.n_heads)
-    heads = config.head_size * config.n_heads == config.width and not grouped
-    if style == ("learned", "layer") and config.activation != "swiglu" and config.bias and heads:
-        return "gpt2"
+    for family in FAMILIES.values():
+        if family.holds(config):
+            return family
     raise CheckpointError(
-        "files of GPT-2 hold learned positions, layer norms, gelu or relu, constants and no groups "
-        "of heads, files of Llama rotary positions, RMS norms and swiglu; this decoder is neither: "
-        "use panlearn.save"
+        f"files of {', '.join(FAMILIES)} hold decoders of their own kind, and this one mixes what "
+        "none of them has: use panlearn.save"
     )
-
-
-def _gpt2_facts(config: GPTConfig) -> dict[str, Any]:
-    return {
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
-        "n_layer": config.n_layers,
-        "n_embd": config.width,
-        "n_head": config.n_heads,
-        "n_positions": config.context,
-        "n_inner": config.hidden,
-        "activation_function": "relu" if config.activation == "relu" else "gelu_new",
-        "layer_norm_epsilon": config.norm_epsilon,
-        "tie_word_embeddings": config.tied,
-        **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), config.dropout),
-    }
-
-
-def _llama_facts(config: GPTConfig) -> dict[str, Any]:
-    return {
-        "model_type": "llama",
-        "architectures": ["LlamaForCausalLM"],
-        "num_hidden_layers": config.n_layers,
-        "hidden_size": config.width,
-        "num_attention_heads": config.n_heads,
-        "num_key_value_heads": config.n_key_heads or config.n_heads,
-        "head_dim": config.head_size,
-        "intermediate_size": config.hidden_size,
-        "max_position_embeddings": config.context,
-        "hidden_act": "silu",
-        "rms_norm_eps": config.norm_epsilon,
-        "rope_theta": config.rotary_base,
-        "attention_bias": config.bias,
-        "mlp_bias": config.bias,
-        "tie_word_embeddings": config.tied,
-    }
-
-
-_WRITERS: dict[str, Callable[[GPTConfig], dict[str, Any]]] = {
-    "gpt2": _gpt2_facts,
-    "llama": _llama_facts,
-}

@@ -7,9 +7,9 @@ the context; when it is full, the model reads the last half of it again and goes
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,58 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
+from panlearn.transformer._drafts import Drafts
 from panlearn.transformer._plain import PlainDecoder
-
-
-class Cache:
-    """Keys and values of the columns so far, for each layer.
-
-    Attributes
-    ----------
-    starts : list of int
-        The first column of each row.
-    end : int
-        The column after the last that is filled.
-    """
-
-    def __init__(self, decoder: Decoder, starts: Sequence[int], capacity: int) -> None:
-        config = decoder.config
-        heads = config.n_key_heads or config.n_heads
-        shape = (config.n_layers, 2, len(starts), heads, capacity, config.head_size)
-        like = decoder.tokens.weight
-        self.memory = torch.empty(shape, dtype=like.dtype, device=like.device)
-        self.starts, self.end = list(starts), 0
-        pairs = (tuple(layer.unbind(0)) for layer in self.memory.unbind(0))
-        self.layers: list[Callable] = [functools.partial(self._remember, *pair) for pair in pairs]
-        self._places = torch.arange(capacity, device=like.device)
-        self._first = self._low = 0
-
-    @property
-    def capacity(self) -> int:
-        """The number of columns."""
-        return self.memory.shape[-2]
-
-    def begin(self, n: int) -> tuple[Tensor, Tensor | None]:
-        """Make room for n columns: their positions, and a mask if rows begin in different ones."""
-        low, first, self.end = min(self.starts), self.end, self.end + n
-        self._low, self._first = low, first
-        columns = self._places[first : self.end]
-        if low == max(self.starts):
-            return self._places[first - low : self.end - low], None
-        starts = torch.tensor(self.starts, device=columns.device)[:, None]
-        keys = self._places[low : self.end]
-        real = (keys >= starts)[:, None, None]
-        if n > 1:  # padding looks at itself alone: a query that sees nothing has no mean
-            real = (real & (keys <= columns[:, None])) | (keys == columns[:, None])
-        return (columns - starts).clamp_min(0), real
-
-    def _remember(
-        self, keys: Tensor, values: Tensor, key: Tensor, value: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        keys.narrow(2, self._first, key.shape[2]).copy_(key)
-        values.narrow(2, self._first, key.shape[2]).copy_(value)
-        n = self.end - self._low
-        return keys.narrow(2, self._low, n), values.narrow(2, self._low, n)
+from panlearn.transformer._protocol import NextToken
 
 
 @dataclass(frozen=True)
@@ -127,7 +78,7 @@ class Generation:
 
     Parameters
     ----------
-    decoder : Decoder
+    decoder : NextToken
     prompts : sequence of ndarray
         Token ids, one at least each.
     max_tokens : int
@@ -141,7 +92,7 @@ class Generation:
 
     def __init__(
         self,
-        decoder: Decoder,
+        decoder: NextToken,
         prompts: Sequence[np.ndarray],
         *,
         max_tokens: int,
@@ -151,23 +102,63 @@ class Generation:
     ) -> None:
         self._scored = scored
         self.log_probs = np.full(len(prompts), np.nan)
-        self._decoder, self._choice, self._generators = decoder, choice, generators
+        self._decoder: Any = decoder
+        self._choice, self._generators = choice, generators
         self._head = decoder.projection.detach()
-        self._plain = PlainDecoder(decoder) if PlainDecoder.suits(decoder, len(prompts)) else None
         longest = max(map(len, prompts))
         # a row needs as many columns as the context; twice that, and rows seldom have to move
         capacity = min(longest + max_tokens, max(2 * decoder.config.context, longest + 1))
         starts = [longest - len(prompt) for prompt in prompts]
-        self.cache = Cache(decoder, starts, capacity)
-        device = decoder.tokens.weight.device
-        self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long, device=device)
+        self.cache = decoder.cache(starts, capacity)
+        suits = PlainDecoder.suits(decoder, len(prompts))
+        self._plain = PlainDecoder(decoder, capacity) if suits else None
+        self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long).to(self._head.device)
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
         self._known = longest  # columns of tokens that are known, of which the cache holds some
+        ahead = len(prompts) == 1 and isinstance(decoder, Decoder) and decoder.config.n_ahead
+        self._drafts = Drafts(decoder, capacity) if ahead else None
+        self._draft = self._tokens[:, :0]
+        self._ready: list[tuple[Tensor, np.ndarray]] = []  # chosen, and not given yet
 
     @torch.inference_mode()
     def step(self) -> Tensor:
         """Choose the next token of each row."""
+        room = min(self.cache.capacity, self._decoder.config.context)
+        if self._drafts is not None and not self._ready and self._known + 2 <= room:
+            self._speculate(self._drafts)
+        if self._ready:
+            chosen, self.log_probs = self._ready.pop(0)
+            return chosen
+        self._drafts = None  # the context is full: from here on one by one
+        return self._one_step()
+
+    def _speculate(self, drafts: Drafts) -> None:
+        """Read the newest tokens and the proposed one; choose one token, or two if it was right."""
+        cache, decoder, first = self.cache, self._decoder, self.cache.end
+        fresh = torch.cat([self._tokens[:, first : self._known], self._draft], dim=1)
+        states = decoder.norm(decoder.go_on(fresh, cache))
+        n_scored = 1 + self._draft.shape[1]
+        for i, scores in enumerate(F.linear(states[:, -n_scored:], self._head).unbind(1)):
+            if i and self._ready[-1][0] != self._draft[0, i - 1]:
+                cache.end -= 1  # what was read of a token that does not stand there
+                break
+            chosen = self._choose(scores)
+            self._ready.append((chosen, self.log_probs))
+            self._tokens[:, self._known] = chosen
+            self._known += 1
+        following = self._tokens[:, first + 1 : self._known]
+        self._draft = drafts.after(states[:, : cache.end - first], following)
+
+    def _choose(self, scores: Tensor) -> Tensor:
+        chosen = self._choice(scores, self._uniform)
+        if self._scored:
+            law = scores.double().log_softmax(dim=-1)
+            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
+        return chosen
+
+    def _one_step(self) -> Tensor:
+        """Read the newest tokens of all rows and choose one for each."""
         cache = self.cache
         self._read_again()
         fresh = self._tokens[:, cache.end : self._known]
@@ -177,10 +168,7 @@ class Generation:
             cache.end += 1
         else:
             scores = F.linear(self._decoder.last(fresh, cache), self._head)
-        chosen = self._choice(scores, self._uniform)
-        if self._scored:
-            law = scores.double().log_softmax(dim=-1)
-            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
+        chosen = self._choose(scores)
         if self._known == cache.capacity:
             self._move()
         if self._known < cache.capacity:  # the last token of a run has no column and needs none
@@ -202,19 +190,15 @@ class Generation:
                 cache.starts[row] = self._known - 1
                 continue
             start = self._known - 1 - kept
-            alone = Cache(self._decoder, [0], kept)
+            alone = self._decoder.cache([0], kept)
             self._decoder.last(self._tokens[row : row + 1, start : start + kept], alone)
-            cache.memory[:, :, row, :, start : start + kept] = alone.memory[:, :, 0]
-            cache.starts[row] = start
+            cache.put(row, start, alone)
 
     def _move(self) -> None:
         """Shift all rows to the left, over columns that none of them needs."""
         cache = self.cache
         shift = min(cache.starts)
         if shift:
-            left = slice(shift, cache.end)
-            cache.memory[..., : cache.end - shift, :] = cache.memory[..., left, :].clone()
-            self._tokens[:, : cache.end - shift] = self._tokens[:, left].clone()
-            cache.starts = [start - shift for start in cache.starts]
-            cache.end -= shift
+            self._tokens[:, : cache.end - shift] = self._tokens[:, shift : cache.end].clone()
+            cache.move(shift)
             self._known -= shift

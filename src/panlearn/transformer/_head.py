@@ -43,7 +43,9 @@ def linear_cross_entropy(
     """
     precise = x.dtype == weight.dtype and x.dtype in (torch.float32, torch.float64)
     if not precise or torch.is_autocast_enabled(x.device.type):
-        return F.cross_entropy(F.linear(x, weight), targets, reduction="none")
+        scores = F.linear(x, weight)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return F.cross_entropy(scores, targets, reduction="none")
     if torch.is_grad_enabled():
         hint = x.new_ones(len(x)) if emphasis is None else emphasis.detach().to(x)
         return _LinearCrossEntropy.apply(x, weight, targets, hint)

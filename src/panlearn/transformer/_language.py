@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from panlearn.transformer._decoder import Decoder
+from panlearn.transformer._protocol import NextToken
 
 
 def next_token_losses(module: Any, batch: tuple[Tensor, ...]) -> Any:
@@ -23,6 +23,29 @@ def next_token_losses(module: Any, batch: tuple[Tensor, ...]) -> Any:
         return module.losses(ids[:, :-1], ids[:, 1:]).flatten()
     (weight,) = weights
     return module.losses(ids[:, :-1], ids[:, 1:], weight).flatten(), weight.flatten()
+
+
+def training_losses(
+    module: Any, batch: tuple[Tensor, ...], step: Any, *, separator: int | None = None
+) -> Any:
+    """The losses of `next_token_losses`, with what a configuration adds to them in training.
+
+    Tokens further ahead are predicted too, experts are balanced after the step by their loads in
+    the whole batch, and with a `separator`, the token that stands before a document, no token sees
+    another document than its own.
+    """
+    (ids,) = batch
+    inputs, targets, more = ids[:, :-1], ids[:, 1:], {}
+    if separator is not None:
+        more["documents"] = (inputs == separator).cumsum(dim=1)
+    losses = module.losses_ahead if module.ahead and step.training else module.losses
+    found = losses(inputs, targets, **more).flatten()
+    experts = [e for e in module.experts if e.config.balance_rate and hasattr(e, "balance")]
+    if experts and step.training:
+        loads = step.gather(torch.stack([e.loads for e in experts])[None]).sum(dim=0)
+        for layer, load in zip(experts, loads, strict=True):
+            layer.rebalance(load)
+    return found
 
 
 def check_tokens(tokens: np.ndarray, n_tokens: int | None) -> np.ndarray:
@@ -80,7 +103,7 @@ def held_out(tokens: np.ndarray, context: int) -> np.ndarray:
 
 @torch.inference_mode()
 def log_probabilities(
-    decoder: Decoder, sequences: Sequence[np.ndarray], batch_size: int
+    decoder: NextToken, sequences: Sequence[np.ndarray], batch_size: int
 ) -> list[np.ndarray]:
     """Log p of every token but the first of each sequence, given those before it.
 
@@ -104,7 +127,7 @@ def log_probabilities(
         table = np.zeros((len(batch), longest), dtype=np.int64)
         for row, (_, _, ids, _) in enumerate(batch):
             table[row, : len(ids)] = ids  # what follows is padding, which no token sees
-        rows = torch.from_numpy(table).to(decoder.tokens.weight.device)
+        rows = torch.from_numpy(table).to(decoder.projection.device)
         losses = next_token_losses(decoder, (rows,)).view(len(batch), -1).cpu().numpy()
         for row, (number, first, ids, counted) in enumerate(batch):
             n = len(ids) - 1
@@ -119,7 +142,7 @@ def completion_log_probabilities(
 
     Parameters
     ----------
-    decoder : Decoder
+    decoder : NextToken
     prompts, completions : sequence of ndarray
         Token ids, of prompts one at least.
 
@@ -135,7 +158,7 @@ def completion_log_probabilities(
                 f"prompt and completion {i} have {len(before) + len(after)} tokens; the context "
                 f"has room for {context} and predicts one more"
             )
-    device = decoder.tokens.weight.device
+    device = decoder.projection.device
     lengths = [len(after) for after in completions]
     longest = max(len(b) + n for b, n in zip(prompts, lengths, strict=True))
     ids = np.zeros((len(prompts), max(longest, 2)), dtype=np.int64)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
+from torch import nn
 
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
+from panlearn.neural._random import seeded
 from panlearn.text import BPETokenizer
 from panlearn.text._documents import as_list
-from panlearn.transformer._decoder import Decoder, GPTConfig
+from panlearn.transformer._arrays import to_tensor
 from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._language import completion_log_probabilities, log_probabilities
+from panlearn.transformer._protocol import NextToken, Shape
 from panlearn.transformer._texts import Answer, Completion, row_generators
+
+Special = Literal["text", "atomic", "refuse"]
 
 
 class LanguageModel(DeepEstimator):
-    """An estimator whose module is a decoder; abstract.
+    """An estimator whose module scores next tokens, see `NextToken`; abstract.
 
     A subclass sets ``config_``, ``n_tokens_``, ``tokenizer_``, ``start_token_``, ``end_token_`` and
     ``end_tokens_``, all that end a text, beside the weights.
     """
 
-    config_: GPTConfig
+    config_: Shape
     n_tokens_: int
     tokenizer_: BPETokenizer | None
     start_token_: int | None
@@ -42,10 +47,25 @@ class LanguageModel(DeepEstimator):
         return tags
 
     @property
-    def _decoder(self) -> Decoder:
-        module = self.module_
-        assert isinstance(module, Decoder)
-        return module
+    def _decoder(self) -> NextToken:
+        return cast(NextToken, self.module_)
+
+    def _with_weights(self, share: bool = False) -> nn.Module:
+        """The module with the learned weights: a copy to train, or the arrays themselves.
+
+        Nothing is allocated for what is shared, and it keeps its precision.
+        """
+        with torch.device("meta") if share else seeded(0):
+            module = self._build()
+        tensors = {name: to_tensor(array) for name, array in self.weights_.items()}
+        try:
+            module.load_state_dict(tensors, assign=share)
+        except RuntimeError as error:
+            raise ValueError(
+                "the weights that are there do not fit what is asked for now; set warm_start=False "
+                f"to begin anew ({error})"
+            ) from error
+        return self._place(module).eval()
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Give the log-probability of each document, its end included.
@@ -111,6 +131,7 @@ class LanguageModel(DeepEstimator):
         top_k: int | None = None,
         top_p: float = 1.0,
         stop: str | tuple[str, ...] | list[str] = (),
+        special: Special = "text",
         random_state: RandomState = None,
     ) -> Any:
         r"""Go on with one prompt, or with several at once.
@@ -130,6 +151,9 @@ class LanguageModel(DeepEstimator):
             Draw from the fewest tokens whose probability reaches this.
         stop : str or list of str, default=()
             A text ends before the first of these.
+        special : {"text", "atomic", "refuse"}, default="text"
+            What the name of a special token in a prompt is: letters like others; the token; or an
+            error.
         random_state : int, Generator, RandomState or None, default=None
             Seeds the draws.
 
@@ -142,7 +166,7 @@ class LanguageModel(DeepEstimator):
             raise ValueError(f"prompts must be a str or a list; got a {type(prompts).__name__}")
         single = _is_one(prompts)
         choice = Choice(temperature, top_k, top_p)
-        answers = self._answers([prompts] if single else list(prompts), stop)
+        answers = self._answers([prompts] if single else list(prompts), stop, special)
         for _ in self._steps(answers, max_tokens, choice, random_state):
             pass
         made = [answer.value for answer in answers]
@@ -158,6 +182,7 @@ class LanguageModel(DeepEstimator):
         top_k: int | None = None,
         top_p: float = 1.0,
         stop: str | tuple[str, ...] | list[str] = (),
+        special: Special = "text",
         random_state: RandomState = None,
     ) -> list[list[Completion]]:
         r"""Go on with each prompt several times, and tell how probable every token was.
@@ -178,6 +203,9 @@ class LanguageModel(DeepEstimator):
             Draw from the fewest tokens whose probability reaches this.
         stop : str or list of str, default=()
             A text ends before the first of these.
+        special : {"text", "atomic", "refuse"}, default="text"
+            What the name of a special token in a prompt is: letters like others; the token; or an
+            error.
         random_state : int, Generator, RandomState or None, default=None
             Seeds the draws.
 
@@ -189,7 +217,7 @@ class LanguageModel(DeepEstimator):
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1; got {n_samples}")
         each = [prompts] if _is_one(prompts) else list(prompts)
-        answers = self._answers([p for p in each for _ in range(n_samples)], stop)
+        answers = self._answers([p for p in each for _ in range(n_samples)], stop, special)
         choice = Choice(temperature, top_k, top_p)
         for _ in self._steps(answers, max_tokens, choice, random_state, scored=True):
             pass
@@ -236,6 +264,7 @@ class LanguageModel(DeepEstimator):
         top_k: int | None = None,
         top_p: float = 1.0,
         stop: str | tuple[str, ...] | list[str] = (),
+        special: Special = "text",
         random_state: RandomState = None,
     ) -> Iterator[str]:
         """Go on with one prompt and give the text as it comes; its pieces join to `generate`'s.
@@ -254,6 +283,9 @@ class LanguageModel(DeepEstimator):
             Draw from the fewest tokens whose probability reaches this.
         stop : str or list of str, default=()
             The text ends before the first of these.
+        special : {"text", "atomic", "refuse"}, default="text"
+            What the name of a special token in a prompt is: letters like others; the token; or an
+            error.
         random_state : int, Generator, RandomState or None, default=None
             Seeds the draws.
 
@@ -264,7 +296,7 @@ class LanguageModel(DeepEstimator):
         """
         if not isinstance(prompt, str):
             raise ValueError(f"prompt must be a str; got a {type(prompt).__name__}")
-        (answer,) = answers = self._answers([prompt], stop)
+        (answer,) = answers = self._answers([prompt], stop, special)
         choice = Choice(temperature, top_k, top_p)
         for _ in self._steps(answers, max_tokens, choice, random_state):
             if piece := answer.fresh():
@@ -272,7 +304,7 @@ class LanguageModel(DeepEstimator):
         if piece := answer.fresh(final=True):
             yield piece
 
-    def _answers(self, prompts: list[Any], stop: Any) -> list[Answer]:
+    def _answers(self, prompts: list[Any], stop: Any, special: Special = "text") -> list[Answer]:
         self._require_fitted()
         if not prompts:
             raise ValueError("there is no prompt; an empty text, '', is one")
@@ -282,10 +314,11 @@ class LanguageModel(DeepEstimator):
         if stops and self.tokenizer_ is None:
             raise ValueError("there is no tokenizer, so no text to look for stop strings in")
         context, answers = self.config_.context, []
-        for i, ids in enumerate(self._ids(prompts, "prompt")):
-            if self.start_token_ is not None and (
-                not len(ids) or (isinstance(prompts[i], str) and self._starts_texts)
-            ):
+        for i, ids in enumerate(self._ids(prompts, "prompt", special)):
+            text, n_given = isinstance(prompts[i], str), len(ids)
+            started = n_given > 0 and ids[0] == self.start_token_
+            wanted = not n_given or (text and self._starts_texts)
+            if self.start_token_ is not None and wanted and not started:
                 ids = np.concatenate([[self.start_token_], ids])
             if not len(ids):
                 raise ValueError(f"prompt {i} is empty and there is no token to start from")
@@ -294,14 +327,28 @@ class LanguageModel(DeepEstimator):
                     f"prompt {i} has {len(ids)} tokens, the context has room for {context}; give "
                     "the end of it"
                 )
-            decode = None if self.tokenizer_ is None else self.tokenizer_.decode
-            answers.append(Answer(ids, decode, stops, text=isinstance(prompts[i], str)))
+            decode = self._decoding(continued=n_given > started)
+            answers.append(Answer(ids, decode, stops, text=text))
         return answers
 
     @property
     def _starts_texts(self) -> bool:
         """Whether a text begins with a token of its own, as in Llama; GPT-2 has none."""
+        if self.tokenizer_ is not None:
+            return self.tokenizer_.start_token_ is not None
         return self.start_token_ != self.end_token_
+
+    def _decoding(self, continued: bool) -> Callable[[list[int]], str] | None:
+        """What makes text of tokens: those that the vocabulary was padded with have none."""
+        tokenizer = self.tokenizer_
+        if tokenizer is None:
+            return None
+        known = tokenizer.n_tokens
+
+        def decode(ids: list[int]) -> str:
+            return tokenizer.decode([i for i in ids if i < known], continued=continued)
+
+        return decode
 
     def _steps(
         self,
@@ -355,7 +402,7 @@ class LanguageModel(DeepEstimator):
         with torch.inference_mode():
             return self._decoder.attention_maps(rows)[:, 0].cpu().numpy()
 
-    def _ids(self, X: Any, what: str) -> list[np.ndarray]:
+    def _ids(self, X: Any, what: str, special: Special = "text") -> list[np.ndarray]:
         """Token ids of texts, or ids as they are, after a look at their range."""
         found = []
         for i, item in enumerate(as_list(X)):
@@ -365,13 +412,13 @@ class LanguageModel(DeepEstimator):
                     raise ValueError(
                         f"{what} {i} is a text and this model has no tokenizer; give token ids"
                     )
-                found.append(self.tokenizer_.transform([item])[0].astype(np.int64))
-                continue
+                (encoded,) = self.tokenizer_.encode_batch([item], special=special)
+                ids = np.array(encoded, dtype=np.int64)
             if ids.dtype.kind not in "iu":
                 raise ValueError(
                     f"{what} {i} is {item!r:.60}; it must be a str, or a list of token ids"
                 )
-            if not (ids.min() >= 0 and ids.max() < self.n_tokens_):
+            if len(ids) and not (ids.min() >= 0 and ids.max() < self.n_tokens_):
                 wrong = ids[(ids < 0) | (ids >= self.n_tokens_)][0]
                 raise ValueError(
                     f"{what} {i} holds the token {wrong}; the vocabulary has 0 to "

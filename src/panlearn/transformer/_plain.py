@@ -32,22 +32,26 @@ class PlainDecoder:
     ----------
     decoder : Decoder
         In single precision, on a CPU. Its weights are shared, not copied.
+    capacity : int, default=None
+        How many places are needed; those of the context if not given.
     """
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Decoder, capacity: int | None = None) -> None:
         config = decoder.config
         self._config = config
         self._tokens = decoder.tokens.weight.detach().numpy()
         self._added, self._turned = None, np.empty((2, 1, 0), dtype=np.float32)
-        places = decoder.places()
         if config.positions == "rotary":
-            self._turned = places.numpy()
+            places = torch.arange(min(capacity or config.context, config.context))
+            self._turned = decoder.rotation(places, decoder.projection)[:, 0].numpy()
         else:
-            self._added = places.detach().numpy()
+            self._added = decoder.places().detach().numpy()
+        self._window = config.window or 2**62
         self._blocks = [
             (
                 _arrays(block.attention_norm),
                 _arrays(block.attention.project),
+                _head_norms(block.attention),
                 _arrays(block.attention.output),
                 _arrays(block.feed_forward_norm),
                 _arrays(block.feed_forward.up),
@@ -61,10 +65,14 @@ class PlainDecoder:
         self._pool = ThreadPoolExecutor(n_threads())  # its threads start when there is work
 
     @staticmethod
-    def suits(decoder: Decoder, n_rows: int) -> bool:
-        """Whether this is the quicker way."""
-        weight = decoder.tokens.weight
-        return weight.dtype == torch.float32 and weight.device.type == "cpu" and n_rows <= _ROWS
+    def suits(decoder: Any, n_rows: int) -> bool:
+        """Whether this is a way, and the quicker one."""
+        if not isinstance(decoder, Decoder):
+            return False
+        config, weight = decoder.config, decoder.tokens.weight
+        plain = config.latent is None and config.experts is None
+        here = weight.dtype == torch.float32 and weight.device.type == "cpu"
+        return plain and here and n_rows <= _ROWS
 
     def scores(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int) -> Tensor:
         """Score what follows the tokens of one column, and put their keys and values in memory.
@@ -88,12 +96,28 @@ class PlainDecoder:
             x += self._added[column - starts]
         rms, epsilon = config.norm == "rms", np.float32(config.norm_epsilon)
         for block, (keys, values) in zip(self._blocks, memory.numpy(), strict=True):
-            first, project, output, second, up, down = block
+            first, project, scales, output, second, up, down = block
             heads = self._product(_normed(x, *first, epsilon, rms), *project)
-            x += self._product(_mean(heads, keys, values, starts, column, self._turned), *output)
+            if scales is not None:
+                self._scale(heads, scales)
+            seen = np.maximum(starts, column + 1 - self._window)
+            mean = _mean(heads, keys, values, starts, seen, column, self._turned)
+            x += self._product(mean, *output)
             hidden = self._product(_normed(x, *second, epsilon, rms), *up)
             x += self._product(_ACTIVATIONS[config.activation](hidden), *down)
         return torch.from_numpy(self._product(_normed(x, *self._norm, epsilon, rms), *self._head))
+
+    def _scale(self, heads: np.ndarray, scales: tuple[tuple[np.ndarray, ...], ...]) -> None:
+        """Divide each head of queries and of keys by its root mean square."""
+        config, first = self._config, 0
+        split = heads.reshape(len(heads), -1, config.head_size)
+        n_heads = config.n_heads, config.n_key_heads or config.n_heads
+        for n, scale in zip(n_heads, scales, strict=True):
+            part = split[:, first : first + n]
+            rows = np.ascontiguousarray(part).reshape(-1, config.head_size)
+            epsilon = np.float32(config.norm_epsilon)
+            part[:] = _normed(rows, *scale, epsilon, True).reshape(part.shape)
+            first += n
 
     def _product(self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
         made = np.empty((len(x), len(weight)), dtype=np.float32)
@@ -111,6 +135,12 @@ def _arrays(module: Any) -> tuple[np.ndarray, np.ndarray]:
     bias = getattr(module, "bias", None)
     zeros = np.zeros(len(weight), dtype=np.float32)
     return np.ascontiguousarray(weight), zeros if bias is None else bias.detach().numpy()
+
+
+def _head_norms(attention: Any) -> Any:
+    """Weights of the norms of queries and of keys, if there are any."""
+    norms = (attention.query_norm, attention.key_norm)
+    return None if norms[0] is None else tuple(_arrays(norm) for norm in norms)
 
 
 @njit(cache=True, nogil=True, fastmath=_CONTRACTED)
@@ -165,10 +195,14 @@ def _mean(
     keys: np.ndarray,
     values: np.ndarray,
     starts: np.ndarray,
+    seen: np.ndarray,
     column: int,
     turned: np.ndarray,
 ) -> np.ndarray:
-    """Attention of one query a row and head, after its key and value are put in their column."""
+    """Attention of one query a row and head, after its key and value are put in their column.
+
+    A row begins at `starts`, and its query looks at the columns from `seen` on.
+    """
     n_rows, n_keys, size = keys.shape[0], keys.shape[1], keys.shape[3]
     n_heads = heads.shape[1] // size - 2 * n_keys
     group, half = n_heads // n_keys, size // 2
@@ -186,11 +220,11 @@ def _mean(
         for g in range(n_keys):
             keys[i, g, column] = split[n_heads + g]
             values[i, g, column] = split[n_heads + n_keys + g]
-        n = column + 1 - starts[i]
+        n = column + 1 - seen[i]
         weights = np.empty(n, np.float32)
         for h in range(n_heads):
             query, out = split[h], made[i, h * size : (h + 1) * size]
-            key, value = keys[i, h // group, starts[i] :], values[i, h // group, starts[i] :]
+            key, value = keys[i, h // group, seen[i] :], values[i, h // group, seen[i] :]
             highest = np.float32(-np.inf)
             for t in range(n):
                 s, at = np.float32(0), key[t]

@@ -43,7 +43,7 @@ tensor([[1.0000, 0.0000, 0.0000],
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
+def causal_mask(n_queries: int, n_keys: int | None = None, *, window: int | None = None) -> Tensor:
     r"""Let query i look at keys :math:`j \le i + (m - n)`: the last query sees all keys.
 
     Parameters
@@ -74,6 +74,8 @@ def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
         Number n of queries.
     n_keys : int, default=None
         Number m of keys, of which the queries are the last; as many as queries if not given.
+    window : int, default=None
+        The most keys that a query looks at, the last ones of those; no limit if not given.
 
     Returns
     -------
@@ -88,7 +90,8 @@ def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
     """
     n_keys = n_queries if n_keys is None else n_keys
     allowed = torch.ones(n_queries, n_keys, dtype=torch.bool)
-    return allowed.tril(n_keys - n_queries)
+    lower = allowed.tril(n_keys - n_queries)
+    return lower if window is None else lower.triu(n_keys - n_queries - window + 1)
 
 
 def padding_mask(lengths: Tensor | list[int], n: int, *, left: bool = False) -> Tensor:
@@ -123,6 +126,7 @@ def attention(
     *,
     mask: Tensor | None = None,
     causal: bool = False,
+    window: int | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
     r"""Give :math:`\operatorname{softmax}(Q K^\top / \sqrt d + M) V`, one mean of values a query.
@@ -139,6 +143,8 @@ def attention(
         True where looking is allowed. A query that may look at nothing gives zeros.
     causal : bool, default=False
         Whether to allow, besides, only what `causal_mask` allows.
+    window : int, default=None
+        With `causal`, the most keys that a query looks at.
     dropout : float, default=0.0
         Probability of leaving a weight out.
 
@@ -148,14 +154,19 @@ def attention(
     """
     n, m = query.shape[-2], key.shape[-2]
     group = _group(query, key)
+    window = None if window is None or not causal or window >= m else window
+    if n == 1 and window is not None:
+        key, value = key[..., -window:, :], value[..., -window:, :]
+        mask = mask if mask is None or mask.shape[-1] == 1 else mask[..., -window:]
+        m, window = window, None
     if n == 1 and not dropout and (mask is None or mask.shape[-3] == 1):
         return _of_one_query(query, key, value, mask, group)
     if group > 1:
         key, value = (t.repeat_interleave(group, dim=-3) for t in (key, value))
-    if causal and mask is None and not dropout and _causal.suits(query, key):
+    if causal and mask is None and window is None and not dropout and _causal.suits(query, key):
         return _causal.causal_attention(query, key, value)
-    if causal and (mask is not None or n != m):
-        lower = causal_mask(n, m).to(query.device)
+    if causal and (mask is not None or window is not None or n != m):
+        lower = causal_mask(n, m, window=window).to(query.device)
         mask, causal = lower if mask is None else mask & lower, False
     if dropout and current_step() is not None:  # the fused kernel draws from a global generator
         return drop(attention_weights(query, key, mask=mask, causal=causal), dropout) @ value
@@ -185,7 +196,12 @@ def _of_one_query(
 
 
 def attention_weights(
-    query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
+    query: Tensor,
+    key: Tensor,
+    *,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    window: int | None = None,
 ) -> Tensor:
     r"""Give the matrix :math:`\operatorname{softmax}(Q K^\top / \sqrt d + M)` itself, to look at.
 
@@ -199,6 +215,8 @@ def attention_weights(
         True where looking is allowed.
     causal : bool, default=False
         Whether to allow, besides, only what `causal_mask` allows.
+    window : int, default=None
+        With `causal`, the most keys that a query looks at.
 
     Returns
     -------
@@ -209,7 +227,7 @@ def attention_weights(
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
     if causal:
-        allowed = allowed & causal_mask(*scores.shape[-2:]).to(scores.device)
+        allowed = allowed & causal_mask(*scores.shape[-2:], window=window).to(scores.device)
     weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
     return weights.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
 
@@ -247,6 +265,13 @@ class MultiHeadAttention(nn.Module):
         Coordinates of one head; width / H if not given.
     bias : bool, default=True
         Whether the projections have constants.
+    output_bias : bool, default=None
+        Whether the last one has; as `bias` says if not given.
+    window : int, default=None
+        With `causal`, the most keys that a query looks at.
+    norm_epsilon : float, default=None
+        If given, each head of queries and keys is divided by its root mean square, to whose square
+        this is added, and multiplied by numbers that are learned.
     dropout : float, default=0.0
         Probability of leaving a weight out in training.
 
@@ -269,6 +294,9 @@ class MultiHeadAttention(nn.Module):
         n_key_heads: int | None = None,
         head_width: int | None = None,
         bias: bool = True,
+        output_bias: bool | None = None,
+        window: int | None = None,
+        norm_epsilon: float | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -278,9 +306,20 @@ class MultiHeadAttention(nn.Module):
         if n_heads % self.n_key_heads:
             raise ValueError(f"n_key_heads={n_key_heads} does not divide n_heads={n_heads}")
         self.head_width, self.dropout = head_width or width // n_heads, dropout
+        self.window = window
         heads = n_heads + 2 * self.n_key_heads
         self.project = nn.Linear(width, heads * self.head_width, bias=bias)  # Q, K, V at once
-        self.output = nn.Linear(n_heads * self.head_width, width, bias=bias)
+        output_bias = bias if output_bias is None else output_bias
+        self.output = nn.Linear(n_heads * self.head_width, width, bias=output_bias)
+        self.query_norm = self.key_norm = None
+        if norm_epsilon is not None:
+            self.query_norm = nn.RMSNorm(self.head_width, eps=norm_epsilon)
+            self.key_norm = nn.RMSNorm(self.head_width, eps=norm_epsilon)
+
+    @property
+    def memory(self) -> tuple[int, int, int]:
+        """What is kept of a token: kinds of vectors, how many of each, and their width."""
+        return 2, self.n_key_heads, self.head_width
 
     def forward(
         self,
@@ -290,7 +329,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         rotation: Tensor | None = None,
-        remember: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+        remember: Callable[..., Sequence[Tensor]] | None = None,
     ) -> Tensor:
         """Let the tokens x look at themselves, or at those of `memory`.
 
@@ -301,8 +340,14 @@ class MultiHeadAttention(nn.Module):
         if remember is not None:
             key, value = remember(key, value)
         dropout = self.dropout if self.training else 0.0
-        mean = attention(query, key, value, mask=mask, causal=causal, dropout=dropout)
+        look = {"mask": mask, "causal": causal, "window": self.window}
+        mean = attention(query, key, value, dropout=dropout, **look)
         return self.output(mean.transpose(1, 2).flatten(2))
+
+    def weights(self, x: Tensor, *, rotation: Tensor | None = None) -> Tensor:
+        """Say which of the tokens x looks at which before it, (batch, n_heads, n, n)."""
+        query, key, _ = self.heads(x, rotation=rotation)
+        return attention_weights(query, key, causal=True, window=self.window)
 
     def heads(
         self, x: Tensor, memory: Tensor | None = None, rotation: Tensor | None = None
@@ -320,6 +365,8 @@ class MultiHeadAttention(nn.Module):
                 F.linear(source, weight, bias).unflatten(-1, (-1, self.head_width)).transpose(1, 2)
                 for source, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
             )
+        if self.query_norm is not None and self.key_norm is not None:
+            query, key = self.query_norm(query), self.key_norm(key)
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
         return query, key, value
