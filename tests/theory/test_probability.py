@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-import panlearn
 from panlearn.theory import probability
 
 
@@ -188,8 +187,3 @@ def test_exponential_bounds():
         probability.chebyshev(1.0, 0.0)
     with pytest.raises(ValueError, match="zero or more"):
         probability.markov(-1.0, 2.0)
-
-
-def test_a_law_survives_a_file(law, tmp_path):
-    holder = probability.MultivariateNormal(law.mean, law.covariance)
-    assert isinstance(holder, panlearn.core.value.Value)

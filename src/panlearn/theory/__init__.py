@@ -6,6 +6,6 @@ changes of basis; `approximation` Bernstein polynomials, ReLU interpolants and t
 a network; `convexity` the constants of losses and the rates that they promise.
 """
 
-from panlearn.theory import information, probability
+from panlearn.theory import approximation, convexity, fourier, information, probability
 
-__all__ = ["information", "probability"]
+__all__ = ["approximation", "convexity", "fourier", "information", "probability"]
