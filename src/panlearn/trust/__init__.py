@@ -1,3 +1,8 @@
-"""Whether a model can be relied on: attacks, fairness, other domains."""
+"""Whether a model can be relied on: attacks, fairness, other domains.
 
-__all__: list[str] = []
+`fairness` compares the decisions for groups, with intervals.
+"""
+
+from panlearn.trust import fairness
+
+__all__ = ["fairness"]
