@@ -220,7 +220,7 @@ class SumOfSquaresTransform(Value):
     -----
     The parameters of a column are the rows of :math:`a`, then :math:`c`. With
     :math:`v = (1, u, \ldots, u^L)` the integral is :math:`u\, v^\top (G \circ H)\, v` for
-    :math:`G = \frac1K \sum_k a_k a_k^\top` and the Hilbert matrix :math:`H`: there is no quadrature.
+    :math:`G = \frac1K \sum_k a_k a_k^\top` and the Hilbert matrix :math:`H`, without quadrature.
     The inverse is found by bisection, to the last digits of the floats.
 
     References
