@@ -221,7 +221,7 @@ class Autoregressive(nn.Module):
             MaskedLinear(after[:, None] >= before)
             for before, after in itertools.pairwise([inputs, *degrees, outputs])
         )
-        self._ready = [[torch.nonzero(m == i).flatten() for m in degrees] for i in range(d)]
+        self._degrees = degrees
         self._n = n
 
     def forward(self, x: torch.Tensor, context: Context = None) -> Pair:
@@ -236,21 +236,37 @@ class Autoregressive(nn.Module):
     def inverse(self, z: torch.Tensor, context: Context = None) -> torch.Tensor:
         """Find the columns one after the other."""
         n, d = z.shape
-        layers: list[Any] = [(m.weight * m.mask, m.bias) for m in self.linears]
-        known = z.new_zeros(n, d + (0 if context is None else context.shape[1]))
+        n_context = 0 if context is None else context.shape[1]
+        sequence = self.order.argsort()
+        # Units in the order in which they can be worked out, those of each layer one a row.
+        places = [torch.arange(d, d + n_context, device=z.device), sequence]
+        by_degree = [torch.cat(places), *(m.argsort(stable=True) for m in self._degrees)]
+        layers: list[Any] = [
+            ((m.weight * m.mask)[:, inputs], m.bias[:, None])
+            for m, inputs in zip(self.linears, by_degree, strict=True)
+        ]
+        states = [z.new_empty(len(units), n) for units in by_degree]
         if context is not None:
-            known[:, d:] = context
-        states = [known, *(z.new_zeros(n, len(bias)) for _, bias in layers[:-1])]
+            states[0][:n_context] = context.T
+        hidden = [
+            (weight[units], bias[units])
+            for (weight, bias), units in zip(layers[:-1], by_degree[1:], strict=True)
+        ]
         weight, bias = layers[-1]
-        for rank, column in enumerate(self.order.argsort().tolist()):
-            for level, rows in enumerate(self._ready[rank]):
-                if len(rows):
-                    part = functional.linear(states[level], *(p[rows] for p in layers[level]))
-                    states[level + 1][:, rows] = self.activation(part)
+        before = [0] * len(hidden)
+        for rank, column in enumerate(sequence.tolist()):
+            known = n_context + rank
+            for level, (w, b) in enumerate(hidden):
+                low, high = before[level], int((self._degrees[level] <= rank).sum())
+                if high > low:
+                    part = torch.addmm(b[low:high], w[low:high, :known], states[level][:known])
+                    states[level + 1][low:high] = self.activation(part)
+                before[level] = known = high
             rows = slice(column * self._n, (column + 1) * self._n)
-            parameters = functional.linear(states[-1], weight[rows], bias[rows])
-            known[:, column] = self.univariate.inverse(z[:, column], parameters, column)
-        return known[:, :d]
+            parameters = torch.addmm(bias[rows], weight[rows, :known], states[-1][:known])
+            found = self.univariate.inverse(z[:, column], parameters.T, column)
+            states[0][n_context + rank] = found
+        return states[0][n_context + self.order].T.contiguous()
 
 
 class MaskedLinear(nn.Linear):

@@ -44,8 +44,8 @@ class DensityModel(DensityMixin, Density, ConditionalModel):
         ----------
         X : array-like of shape (n_samples, n_features), (n, h, w) or (n, c, h, w)
             The examples.
-        y : label, number or array-like, default=None
-            What they are conditioned on, one for all or one for each. None after `fit` with labels
+        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
+            What they are conditioned on. None after `fit` with labels
             gives the density of X alone, the sum over labels with their shares in the data.
 
         Returns
@@ -164,7 +164,7 @@ class NormalizingFlow(DensityModel):
         ----------
         X : array-like of shape (n_samples, n_features), (n, h, w) or (n, c, h, w)
             The examples.
-        y : label, number or array-like, default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
             What they are conditioned on, if `fit` was given y.
 
         Returns
@@ -185,7 +185,7 @@ class NormalizingFlow(DensityModel):
         ----------
         X : array-like of shape (n_samples, n_varying)
             Noise, as `transform` gives it.
-        y : label, number or array-like, default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
             What the examples are conditioned on, if `fit` was given y.
 
         Returns

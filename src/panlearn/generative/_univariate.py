@@ -191,7 +191,7 @@ class SplineTransform(Value):
 def _piece(knots: torch.Tensor, at: torch.Tensor, *tables: torch.Tensor) -> list[torch.Tensor]:
     """The values of tables at both ends of the piece of `knots` that numbers lie in."""
     inner = knots[..., 1:-1].detach().contiguous()
-    index = torch.searchsorted(inner, at.detach().unsqueeze(-1))
+    index = torch.searchsorted(inner, at.detach().unsqueeze(-1).contiguous())
     ends = torch.cat([index, index + 1], dim=-1)
     return [end for table in tables for end in table.gather(-1, ends).unbind(dim=-1)]
 
