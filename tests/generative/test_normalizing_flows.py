@@ -71,12 +71,12 @@ def test_better_than_a_gaussian(fitted, moons, name):
 @pytest.mark.parametrize("name", MODELS)
 def test_noise_and_rows_are_each_others(fitted, moons, name):
     model, X = fitted[name], moons[0]
-    noise = model.transform(X)
-    np.testing.assert_allclose(model.inverse_transform(noise), X, rtol=1e-8, atol=1e-8)
+    noise = model.to_noise(X)
+    np.testing.assert_allclose(model.from_noise(noise), X, rtol=1e-8, atol=1e-8)
     log_density = stats.norm.logpdf(noise).sum(axis=1)
     step, places = 1e-6, X[:3]
     slopes = [
-        (model.transform(places + step * e) - model.transform(places - step * e)) / (2 * step)
+        (model.to_noise(places + step * e) - model.to_noise(places - step * e)) / (2 * step)
         for e in np.eye(2)
     ]
     expected = log_density[:3] + np.linalg.slogdet(np.stack(slopes, axis=1)).logabsdet
@@ -88,7 +88,7 @@ def test_samples_are_inverted_noise_and_can_be_repeated(fitted, name):
     model = fitted[name]
     made = model.sample(700, random_state=1)
     np.testing.assert_array_equal(made, model.sample(700, random_state=1))
-    noise = model.transform(made)
+    noise = model.to_noise(made)
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
     assert abs(np.corrcoef(noise.T)[0, 1]) < 0.15
 
@@ -122,7 +122,7 @@ def test_one_affine_layer_finds_the_cholesky_factor(rng):
         schedule="cosine",
         random_state=0,
     ).fit(X)
-    origin, *ends = model.inverse_transform([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    origin, *ends = model.from_noise([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     np.testing.assert_allclose(origin, X.mean(0), atol=0.01)
     np.testing.assert_allclose((ends - origin).T, np.linalg.cholesky(np.cov(X.T)), atol=0.01)
 
@@ -181,7 +181,7 @@ def test_columns_with_names_and_one_that_does_not_vary(rng):
     assert list(made.columns) == ["a", "b", "c"]
     np.testing.assert_allclose(made["b"], 7.0, rtol=1e-14)
     assert np.isfinite(model.score_samples(frame)).all()
-    assert model.transform(frame).shape == (60, 2)
+    assert model.to_noise(frame).shape == (60, 2)
 
 
 def test_far_rows_have_a_small_finite_density(fitted):
@@ -194,18 +194,18 @@ def test_far_rows_have_a_small_finite_density(fitted):
 def test_float32_stays_float32(moons):
     X = moons[0].astype(np.float32)
     model = RealNVP(**QUICK).fit(X)
-    for found in (model.score_samples(X), model.transform(X), model.sample(2, random_state=0)):
+    for found in (model.score_samples(X), model.to_noise(X), model.sample(2, random_state=0)):
         assert found.dtype == np.float32
-    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-4)
+    np.testing.assert_allclose(model.from_noise(model.to_noise(X)), X, atol=1e-4)
 
 
 def test_images(rng):
     images = rng.normal(size=(30, 4, 3))
     model = RealNVP(**QUICK).fit(images)
     assert model.sample(2, random_state=0).shape == (2, 4, 3)
-    noise = model.transform(images)
+    noise = model.to_noise(images)
     assert noise.shape == (30, 12)
-    np.testing.assert_allclose(model.inverse_transform(noise), images, atol=1e-4)
+    np.testing.assert_allclose(model.from_noise(noise), images, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_refused(model, told, moons):
 
 def test_noise_of_a_wrong_width(fitted):
     with pytest.raises(ValueError, match="2 columns"):
-        fitted["MAF"].inverse_transform(np.zeros((3, 5)))
+        fitted["MAF"].from_noise(np.zeros((3, 5)))
 
 
 def test_resumed_training_ends_with_the_same_bits(moons, tmp_path):

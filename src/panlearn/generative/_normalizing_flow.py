@@ -157,7 +157,7 @@ class NormalizingFlow(DensityModel):
     def _flow(self) -> Any:
         return self.module_
 
-    def transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def to_noise(self, X: Any, y: Any = None) -> np.ndarray:
         """Map examples to the noise that they are made of.
 
         Parameters
@@ -178,13 +178,13 @@ class NormalizingFlow(DensityModel):
             lambda *rows: self._flow(rows[0].flatten(1), *rows[1:])[0], x, *self._beside(y, len(x))
         )
 
-    def inverse_transform(self, X: Any, y: Any = None) -> Any:
+    def from_noise(self, Z: Any, y: Any = None) -> Any:
         """Map noise to the examples that it makes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_varying)
-            Noise, as `transform` gives it.
+        Z : array-like of shape (n_samples, n_varying)
+            Noise, as `to_noise` gives it.
         y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
             What the examples are conditioned on, if `fit` was given y.
 
@@ -194,7 +194,7 @@ class NormalizingFlow(DensityModel):
         """
         self._require_fitted()
         floats = np.float32 if self._dtype == torch.float32 else np.float64
-        noise = np.asarray(X, dtype=floats)
+        noise = np.asarray(Z, dtype=floats)
         if noise.ndim != 2 or noise.shape[1] != self._inner_size:
             raise ValueError(
                 f"noise of shape {noise.shape} was given; it must have {self._inner_size} columns"

@@ -76,7 +76,7 @@ class NeuralAutoregressiveFlow(NormalizingFlow):
     >>> X = np.random.default_rng(0).exponential(size=(200, 1))
     >>> options = {"signal": 4, "network_features": 8, "max_epochs": 5, "random_state": 0}
     >>> model = NeuralAutoregressiveFlow(transforms=1, **options).fit(X)
-    >>> bool(np.allclose(model.inverse_transform(model.transform(X)), X))
+    >>> bool(np.allclose(model.from_noise(model.to_noise(X)), X))
     True
     """
 

@@ -79,8 +79,8 @@ class RealNVP(NormalizingFlow):
     >>> from panlearn.generative import RealNVP
     >>> X = np.random.default_rng(0).normal([1.0, 100.0], [1.0, 50.0], size=(200, 2))
     >>> model = RealNVP(transforms=2, hidden_features=8, max_epochs=5, random_state=0).fit(X)
-    >>> noise = model.transform(X)
-    >>> bool(np.allclose(model.inverse_transform(noise), X))
+    >>> noise = model.to_noise(X)
+    >>> bool(np.allclose(model.from_noise(noise), X))
     True
     >>> model.sample(3, random_state=0).shape
     (3, 2)

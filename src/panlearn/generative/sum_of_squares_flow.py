@@ -74,7 +74,7 @@ class SumOfSquaresFlow(NormalizingFlow):
     >>> from panlearn.generative import SumOfSquaresFlow
     >>> X = np.random.default_rng(0).exponential(size=(200, 1))
     >>> model = SumOfSquaresFlow(transforms=1, max_epochs=5, random_state=0).fit(X)
-    >>> bool(np.allclose(model.inverse_transform(model.transform(X)), X))
+    >>> bool(np.allclose(model.from_noise(model.to_noise(X)), X))
     True
     """
 
