@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -38,7 +38,25 @@ from panlearn.neural._random import draw_seed
 from panlearn.neural._scaling import deviations
 from panlearn.neural._threads import is_small, one_thread
 
-_ROWS = 1024  # examples that are drawn or worked through at a time
+_ATTRIBUTES = """
+module_ : torch.nn.Module
+    The network, which sees standardised examples.
+mean_, scale_ : ndarray of shape (n_features_in_,) or (channels,)
+    What is taken from each column, or channel, and what it is divided by; the scale of one that
+    does not vary is zero.
+sample_shape_ : tuple of int
+    The shape of one example.
+history_ : dict
+    ``loss``, ``validation_loss``, ``learning_rate`` and more, an epoch.
+n_iter_ : int
+    Epochs.
+converged_ : bool
+    False if training was interrupted.
+n_features_in_ : int
+    Columns, or pixels over all channels.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the columns, if X had names.
+"""
 
 
 class _Learned:
@@ -63,6 +81,13 @@ class GenerativeModel(DeepEstimator, _Learned):
 
     batch_size: Count = 128
     max_epochs: Count | None = 100
+    _at_once: ClassVar[int] = 1024  # examples that are drawn or worked through at a time
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        head, mark, tail = (cls.__doc__ or "").partition("\nNotes\n-----")
+        if "\nAttributes\n------" in head:  # what every model learns is written once
+            cls.__doc__ = head.rstrip() + _ATTRIBUTES + mark + tail
 
     @abstractmethod
     def _network(self) -> nn.Module:
@@ -115,6 +140,11 @@ class GenerativeModel(DeepEstimator, _Learned):
         return torch.float64 if wide else torch.float32
 
     @property
+    def _floats(self) -> Any:
+        """The floats of the network, as NumPy calls them."""
+        return np.float64 if self._dtype == torch.float64 else np.float32
+
+    @property
     def _log_scale(self) -> float:
         """The log determinant of the standardisation: a log density of units is less by it."""
         logs = np.log(self.scale_[self.scale_ > 0].astype(np.float64)).sum()
@@ -157,6 +187,7 @@ class GenerativeModel(DeepEstimator, _Learned):
             mean, scale = deviations(np.moveaxis(X, 1, -1).reshape(len(X), -1, last))
             if not scale.any():
                 raise ValueError("no column of X varies: there is nothing to learn from equal rows")
+            mean = np.where(scale > 0, mean, X[0].reshape(last, -1)[:, 0])  # and not its rounding
         self.mean_, self.scale_ = mean.astype(X.dtype), scale.astype(X.dtype)
         return X
 
@@ -170,7 +201,7 @@ class GenerativeModel(DeepEstimator, _Learned):
         else:
             safe = np.where(scale > 0, scale, 1.0)
             scaled = (wide - mean[:, None, None]) / safe[:, None, None]
-        return scaled.astype(np.float32 if self._dtype == torch.float32 else np.float64)
+        return scaled.astype(self._floats)
 
     def _examples(self, X: Any) -> np.ndarray:
         """Read examples that are like those of `fit`, standardised."""
@@ -206,9 +237,10 @@ class GenerativeModel(DeepEstimator, _Learned):
         return self
 
     def _by_rows(
-        self, function: Callable[..., torch.Tensor], *arrays: np.ndarray, size: int = _ROWS
+        self, function: Callable[..., torch.Tensor], *arrays: np.ndarray, size: int | None = None
     ) -> np.ndarray:
         """A function of tensors, applied `size` rows at a time, as an array."""
+        size = size or self._at_once
         device = next(self.module_.parameters()).device
         parts = []
         for low in range(0, len(arrays[0]), size):
@@ -272,13 +304,15 @@ class UnconditionalModel(GenerativeModel):
         """
         self._require_fitted()
         noise = self._noise(random_state)
-        made = self._by_rows(lambda i: self._generate(noise(len(i)), len(i)), _places(n_samples))
+        made = self._by_rows(lambda i: self._generate(noise(len(i)), len(i)), places(n_samples))
         return self._framed(self._restored(made))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ConditionalModel(GenerativeModel):
     """A generative model of examples given labels or numbers, or of examples alone; abstract.
+
+    What it learns of y is ``conditions_``, None if there was none.
 
     Batches are ``(x,)`` if `fit` was not given y, and ``(x, condition)`` if it was, with a
     condition of ``self._condition_size`` columns: one for each class, or y standardised.
@@ -319,8 +353,9 @@ class ConditionalModel(GenerativeModel):
             if y is not None:
                 raise ValueError("y is given, and the model was fitted without: leave it out")
             return ()
-        floats = np.float32 if self._dtype == torch.float32 else np.float64
-        return (self.conditions_.columns(y, n).astype(floats),)
+        if y is None:
+            raise ValueError("the model was fitted with y: say what it is of these examples")
+        return (self.conditions_.columns(y, n).astype(self._floats),)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None, y: Any = None) -> Any:
         """Draw new examples.
@@ -344,16 +379,17 @@ class ConditionalModel(GenerativeModel):
         rng = generator(random_state)
         if y is None and self.conditions_ is not None:
             y = self.conditions_.draw(n_samples, rng)
-        noise, places = self._noise(rng), _places(n_samples)
+        noise, numbers = self._noise(rng), places(n_samples)
 
         def generate(i: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
             return self._generate(noise(len(i)), len(i), condition)
 
-        made = self._by_rows(generate, places, *self._beside(y, n_samples))
+        made = self._by_rows(generate, numbers, *self._beside(y, n_samples))
         return self._framed(self._restored(made))
 
 
-def _places(n_samples: Any) -> np.ndarray:
+def places(n_samples: Any) -> np.ndarray:
+    """The numbers of so many samples, from zero."""
     if not isinstance(n_samples, int | np.integer) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r} must be a whole number of at least one")
     return np.arange(n_samples)

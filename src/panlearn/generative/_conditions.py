@@ -99,7 +99,9 @@ def conditions_of(y: Any, n: int) -> Conditions:
         classes, counts = np.unique(np.asarray(y).reshape(n), return_counts=True)
         return Labels(classes, counts / n)
     if kind not in ("continuous", "continuous-multioutput", "multiclass-multioutput"):
-        raise ValueError(f"y is {kind}; it must be labels (n,), or numbers (n,) or (n, k)")
+        raise ValueError(
+            f"Unknown label type: y is {kind}; it must be labels (n,), or numbers (n,) or (n, k)"
+        )
     mean, scale = moments(np.asarray(y, dtype=np.float64).reshape(n, -1))
     return Numbers(mean, scale)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -106,6 +106,7 @@ class NormalizingFlow(DensityModel):
     activation: Activation = "relu"
     randperm: bool = False
     actnorm: bool = False
+    _at_once: ClassVar[int] = 8192
 
     @abstractmethod
     def _layers(self, features: int, context: int, number: int) -> Sequence[nn.Module]:
@@ -193,8 +194,7 @@ class NormalizingFlow(DensityModel):
         ndarray of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, c, h, w)
         """
         self._require_fitted()
-        floats = np.float32 if self._dtype == torch.float32 else np.float64
-        noise = np.asarray(Z, dtype=floats)
+        noise = np.asarray(Z, dtype=self._floats)
         if noise.ndim != 2 or noise.shape[1] != self._inner_size:
             raise ValueError(
                 f"noise of shape {noise.shape} was given; it must have {self._inner_size} columns"

@@ -34,28 +34,10 @@ class RealNVP(NormalizingFlow):
     ----------
     weights_ : dict of {str: ndarray}
         The weights by name.
-    module_ : torch.nn.Module
-        The flow, from standardised examples to noise.
-    mean_, scale_ : ndarray of shape (n_features_in_,) or (n_channels,)
-        What is taken from columns or channels, and what they are divided by; 0 where they do not
-        vary.
-    sample_shape_ : tuple of int
-        The shape of an example.
     image_shape_ : tuple of int or None
         Channels, height and width of images.
     conditions_ : Conditions or None
         What is known of y, if `fit` was given it.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        False if training was interrupted.
-    history_ : dict
-        ``loss`` (the negative log density of standardised examples), ``learning_rate`` and
-        ``change``, an epoch.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names.
 
     Notes
     -----
