@@ -68,7 +68,7 @@ def test_masked_autoregressive_flow(univariate, context):
         peer = zuko.flows.MAF if isinstance(univariate, AffineTransform) else zuko.flows.NSF
         more = {} if peer is zuko.flows.MAF else {"bins": 6}
         theirs = peer(D, context, transforms=3, hidden_features=HIDDEN, **more).double()
-    model = MaskedAutoregressiveFlow(univariate, hidden_features=HIDDEN)
+    model = MaskedAutoregressiveFlow(univariate, hidden_layer_sizes=HIDDEN)
     ours = network(model, context)
     masks = [m.mask.bool() for m in theirs.modules() if hasattr(m, "mask")]
     found = [m.mask.bool() for layer in ours.layers for m in layer.linears]
@@ -82,7 +82,7 @@ def test_real_nvp(context):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         theirs = zuko.flows.NICE(D, context, transforms=3, hidden_features=HIDDEN).double()
-    ours = network(RealNVP(transforms=3, hidden_features=HIDDEN), context)
+    ours = network(RealNVP(transforms=3, hidden_layer_sizes=HIDDEN), context)
     copy_linears(ours, theirs)
     agree(ours, theirs, context)
 
@@ -95,7 +95,7 @@ def test_neural_autoregressive_flow(context):
         options = {"hidden_features": HIDDEN, "network": {"hidden_features": (10, 8)}}
         theirs = zuko.flows.NAF(D, context, transforms=1, signal=5, **options).double()
     model = NeuralAutoregressiveFlow(
-        5, transforms=1, hidden_features=HIDDEN, network_features=(10, 8)
+        5, transforms=1, hidden_layer_sizes=HIDDEN, network_layer_sizes=(10, 8)
     )
     ours = network(model, context)
     transform = theirs.transform.transforms[0]
@@ -109,7 +109,7 @@ def test_sum_of_squares_flow(context):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         theirs = zuko.flows.SOSPF(D, context, transforms=1, hidden_features=HIDDEN).double()
-    ours = network(SumOfSquaresFlow(transforms=1, hidden_features=HIDDEN), context)
+    ours = network(SumOfSquaresFlow(transforms=1, hidden_layer_sizes=HIDDEN), context)
     copy_linears(ours, theirs)
     agree(ours, theirs, context)
 

@@ -14,10 +14,11 @@ from sklearn.base import DensityMixin
 from torch import nn
 
 from panlearn.core.density import Density
-from panlearn.core.parameters import Count, Positive
+from panlearn.core.parameters import Count
 from panlearn.generative._base import ConditionalModel
 from panlearn.generative._conditions import Labels
 from panlearn.generative._flow_layers import ActNorm, Autoregressive, Flow
+from panlearn.generative._sizes import Sizes, hidden_sizes
 from panlearn.generative._univariate import Univariate
 from panlearn.neural._draws import Draws
 from panlearn.neural._layers import Activation
@@ -89,7 +90,7 @@ class NormalizingFlow(DensityModel):
     ----------
     transforms : int, default=3
         How many layers.
-    hidden_features : int or tuple of int, default=(64, 64)
+    hidden_layer_sizes : int or tuple of int, default=(64, 64)
         Units of the hidden layers of the networks that give the parameters of a layer.
     activation : str, default="relu"
         Their activation, one of those of `neural.MLPClassifier`.
@@ -102,7 +103,7 @@ class NormalizingFlow(DensityModel):
     """
 
     transforms: Count = 3
-    hidden_features: Positive[int] | tuple | list = (64, 64)
+    hidden_layer_sizes: Sizes = (64, 64)
     activation: Activation = "relu"
     randperm: bool = False
     actnorm: bool = False
@@ -121,7 +122,7 @@ class NormalizingFlow(DensityModel):
 
     @property
     def _hidden(self) -> tuple[int, ...]:
-        return hidden_sizes(self.hidden_features)
+        return hidden_sizes(self.hidden_layer_sizes)
 
     def _shuffled(self, features: int, number: int) -> torch.Tensor:
         """The order of the columns in a layer that shuffles them."""
@@ -206,11 +207,3 @@ class NormalizingFlow(DensityModel):
 def negative_log_density(module: Any, batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
     """The loss of each example, its negative log density."""
     return -module.log_density(batch[0].flatten(1), *batch[1:])
-
-
-def hidden_sizes(given: Any) -> tuple[int, ...]:
-    """Units of hidden layers from a number or a sequence of them."""
-    sizes = (given,) if isinstance(given, int | np.integer) else tuple(given)
-    if not all(isinstance(h, int | np.integer) and h > 0 for h in sizes):
-        raise ValueError(f"hidden_features={given!r} must be an int above zero, or a tuple of them")
-    return tuple(map(int, sizes))

@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 
 from torch import nn
 
-from panlearn.core.parameters import Count, Positive
+from panlearn.core.parameters import Count
 from panlearn.generative._flow_layers import MonotoneNetwork
-from panlearn.generative._normalizing_flow import NormalizingFlow, hidden_sizes
+from panlearn.generative._normalizing_flow import NormalizingFlow
+from panlearn.generative._sizes import Sizes, hidden_sizes
 
 
 @dataclass(eq=False, repr=False)
@@ -26,7 +27,7 @@ class NeuralAutoregressiveFlow(NormalizingFlow):
     ----------
     signal : int, default=16
         Numbers :math:`s_i` that steer the network of a column.
-    network_features : int or tuple of int, default=(64, 64)
+    network_layer_sizes : int or tuple of int, default=(64, 64)
         Units of its hidden layers, even numbers.
 
     Attributes
@@ -56,7 +57,7 @@ class NeuralAutoregressiveFlow(NormalizingFlow):
     >>> import numpy as np
     >>> from panlearn.generative import NeuralAutoregressiveFlow
     >>> X = np.random.default_rng(0).exponential(size=(200, 1))
-    >>> options = {"signal": 4, "network_features": 8, "max_epochs": 5, "random_state": 0}
+    >>> options = {"signal": 4, "network_layer_sizes": 8, "max_epochs": 5, "random_state": 0}
     >>> model = NeuralAutoregressiveFlow(transforms=1, **options).fit(X)
     >>> bool(np.allclose(model.from_noise(model.to_noise(X)), X))
     True
@@ -64,14 +65,14 @@ class NeuralAutoregressiveFlow(NormalizingFlow):
 
     signal: Count = 16
     _: KW_ONLY
-    network_features: Positive[int] | tuple | list = (64, 64)
+    network_layer_sizes: Sizes = (64, 64)
 
     def _layers(self, features: int, context: int, number: int) -> Sequence[nn.Module]:
-        sizes = hidden_sizes(self.network_features)
+        sizes = hidden_sizes(self.network_layer_sizes)
         if any(size % 2 for size in sizes):
             raise ValueError(
-                f"network_features={self.network_features!r} must be even: half of the units of a "
-                "layer bend upwards, half of them downwards"
+                f"network_layer_sizes={self.network_layer_sizes!r} must be even: half of the units "
+                "of a layer bend upwards, half of them downwards"
             )
         univariate = MonotoneNetwork(features, self.signal, sizes)
         return [self._autoregressive(features, context, number, univariate)]

@@ -60,7 +60,7 @@ class RealNVP(NormalizingFlow):
     >>> import numpy as np
     >>> from panlearn.generative import RealNVP
     >>> X = np.random.default_rng(0).normal([1.0, 100.0], [1.0, 50.0], size=(200, 2))
-    >>> model = RealNVP(transforms=2, hidden_features=8, max_epochs=5, random_state=0).fit(X)
+    >>> model = RealNVP(transforms=2, hidden_layer_sizes=8, max_epochs=5, random_state=0).fit(X)
     >>> noise = model.to_noise(X)
     >>> bool(np.allclose(model.from_noise(noise), X))
     True
