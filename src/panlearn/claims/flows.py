@@ -71,7 +71,7 @@ def _linear_flow(precision: np.ndarray, mean: np.ndarray) -> Any:
 
 @claim("B199")
 def a_linear_map_of_noise() -> Iterator[Evidence]:
-    """A map x = L n + m with LL' = S has mean m and covariance S, and its density integrates to one.
+    """A map x = L n + m with LL' = S has mean m and covariance S, and a density of integral one.
 
     The text's normalising constant has a wrong exponent: it is (2 pi)^(-d/2) |S|^(-1/2).
     """
@@ -121,7 +121,7 @@ def change_of_variables() -> Iterator[Evidence]:
 
 @claim("B202")
 def likelihood_by_either_map() -> Iterator[Evidence]:
-    """The likelihood log r(z) - log|det dT/dz| = log r(S(x)) + log|det dS/dx| with S the inverse of T.
+    """The two ways log r(z) - log|det dT/dz| and log r(Sx) + log|det dS/dx|, S = T^-1, agree.
 
     The text takes the last term away.
     """
@@ -168,7 +168,7 @@ def the_triangular_map_is_unique() -> Iterator[Evidence]:
 
 @claim("B205")
 def affine_couplings() -> Iterator[Evidence]:
-    """A coupling keeps z1, and scales and shifts z2 by functions of it; log determinants are sums."""
+    """A coupling keeps z1 and scales and shifts z2 by functions of it; log dets are sums."""
     layer, x = _coupling(), _points(5, 4)
     with torch.no_grad():
         z, log_determinant = layer(x)
