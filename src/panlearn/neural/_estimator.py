@@ -127,9 +127,12 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         strata: np.ndarray | None = None,
         optimizer_state: dict[str, Any] | None = None,
         whole: bool = False,
+        target: Any = None,
         **changes: Any,
     ) -> Run:
         """Train the module by the fields of this estimator and keep what it learned.
+
+        The `target` is who learns, if it is not the module but players that are parts of it.
 
         Sets ``weights_``, ``n_iter_`` (rows of the history), ``converged_`` and ``history_``;
         `changes` go before the fields. Of a tuple of arrays a part is held out, if one is asked for
@@ -142,7 +145,8 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         settings = self._training(random_state=rng, **changes)
         if not whole and validation is None and self._held_fraction and isinstance(data, tuple):
             data, validation = hold_out(data, self._held_fraction, strata, rng)
-        run = Run(module, objective, data, settings, validation=validation, draws_globally=False)
+        target = module if target is None else target
+        run = Run(target, objective, data, settings, validation=validation, draws_globally=False)
         if optimizer_state is not None:
             next(iter(run.players.values())).remember(optimizer_state)
         loop = Iterations(self, max_iter=_n_rows(run), tol=0.0, rows=rows, remedy="fit it again")
@@ -166,6 +170,7 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
             run.release()
             raise
         run.finish()
+        module.eval()
         self.weights_ = {k: v.detach().cpu().numpy() for k, v in module.state_dict().items()}
         _MODULES[self] = self.weights_, module
         return run

@@ -10,7 +10,15 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 
 def moments(values: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of columns, in float64; 1 for one that is constant.
+    """As `deviations`, with 1 for a column that is constant, so that one may divide by it."""
+    mean, scale = deviations(values, weight)
+    return mean, np.where(scale == 0, 1.0, scale)
+
+
+def deviations(
+    values: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and standard deviation of columns, in float64; 0 for one that is constant.
 
     Parameters
     ----------
@@ -38,7 +46,7 @@ def moments(values: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.nd
     scale = safe * np.sqrt(np.einsum("n,nkd->d", share, (centred / safe) ** 2))
     # what differs from its mean by rounding is constant
     constant = largest <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
-    return mean * peak, np.where(constant | (scale == 0), 1.0, scale * peak)
+    return mean * peak, np.where(constant, 0.0, scale * peak)
 
 
 def sparse_moments(values: Any, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
