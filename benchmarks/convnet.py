@@ -27,6 +27,7 @@ def digits():
 def ours(data):
     X, _, y, _ = data
     options = {"max_epochs": EPOCHS, "batch_size": 64, "learning_rate": RATE, "random_state": 0}
+    options |= {"schedule": "constant", "label_smoothing": 0}
     return ConvNetClassifier(SMALL, optimizer="adam", **options).fit(X, y)
 
 

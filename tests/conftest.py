@@ -5,9 +5,11 @@ capability, so a class that is added later is tested without a line written for 
 """
 
 import inspect
+import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from scipy import sparse
@@ -54,6 +56,7 @@ CLASSES |= {
     name: lambda cls, has=has: learns_from_rows(cls) and has(cls)
     for name, has in ROW_CLASSES.items()
 }
+DEEP = tuple(f"panlearn.{f}" for f in ("neural", "transformer", "statespace", "generative"))
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
 
@@ -238,3 +241,56 @@ class Library:
 @pytest.fixture(scope="session")
 def library():
     return Library
+
+
+@pytest.fixture(scope="session")
+def mixed_once():
+    """Make a small table with everything that a real one has."""
+    rng = np.random.default_rng(20261115)
+    n = 80
+    frame = pd.DataFrame(
+        {
+            "id": [f"u{i:04d}" for i in range(n)],
+            "age": rng.integers(18, 80, n).astype(float),
+            "größe €": rng.normal(size=n),
+            "<script>alert(1)</script>": rng.normal(size=n),
+            "sex": rng.choice(["m", "w", None], n),
+            "member": rng.random(n) < 0.5,
+            "since": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+            "void": np.full(n, np.nan),
+        }
+    )
+    price = 3 * frame["größe €"] + 2 * frame["member"] + frame["age"] / 20 + rng.normal(size=n)
+    frame["bought"] = np.where(price > price.median(), "yes & no", "<b>no</b>")
+    frame["price"] = price
+    frame.loc[::7, "age"] = np.nan
+    frame.loc[5, "price"] = np.nan
+    frame.loc[9, "<script>alert(1)</script>"] = np.nan  # so that a note names the column
+    return frame
+
+
+@pytest.fixture
+def mixed(mixed_once):
+    return mixed_once.copy()
+
+
+@pytest.fixture
+def mixed_csv(mixed, tmp_path):
+    path = tmp_path / "mixed.csv"
+    mixed.to_csv(path, index=False)
+    return path
+
+
+class _NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+@pytest.fixture
+def no_torch(monkeypatch):
+    """An installation without the extra: what stands on torch has to be imported again."""
+    for name in list(sys.modules):
+        if name == "torch" or name.startswith(DEEP):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [_NoTorch(), *sys.meta_path])

@@ -27,7 +27,7 @@ def test_info_shows_formula_parameters_and_reference(run):
 
 
 def test_every_method_has_a_card():
-    from panlearn.cli.models import methods
+    from panlearn.cli.methods import methods
 
     for name, (family, thing) in methods().items():
         assert describe(name, family, thing)["summary"], name

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from sklearn.svm import SVC
 from torch.nn import functional as F
 
 import panlearn
@@ -22,9 +23,8 @@ def _spots(rng, n=120, high=6, wide=5, channels=2):
 
 def _net(**more):
     layers = [Conv(6, 3), "relu", Pool(2), "flatten", Linear(8), "relu"]
-    return ConvNetClassifier(
-        layers, **{"random_state": 0, "max_epochs": 15, "learning_rate": 0.01, **more}
-    )
+    plain = {"max_epochs": 15, "learning_rate": 0.01, "schedule": "constant"}
+    return ConvNetClassifier(layers, **{"random_state": 0, "label_smoothing": 0, **plain, **more})
 
 
 def test_spots_are_learned_and_every_form_of_image_is_the_same(rng):
@@ -52,6 +52,13 @@ def test_digits_by_flat_rows(rng):
     )
     assert model.image_shape_ == (1, 8, 8)
     assert model.score(X[1000:1400], y[1000:1400]) > 0.9
+
+
+def test_its_defaults_read_other_writers_better_than_a_support_vector_machine():
+    X, y = load_digits(return_X_y=True)  # in the given order: the last 397 are of other writers
+    machine = SVC().fit(X[:1400], y[:1400]).score(X[1400:], y[1400:])
+    model = ConvNetClassifier(random_state=0).fit(X[:1400], y[:1400])
+    assert model.score(X[1400:], y[1400:]) > machine
 
 
 def test_units_of_pixels_do_not_matter(rng):
@@ -177,7 +184,8 @@ def test_partial_fit_walks_once_and_goes_on(rng):
 def test_weights_choose_between_labels(rng):
     X = np.repeat(rng.normal(size=(20, 4, 4)), 2, axis=0)
     y = np.tile([0, 1], 20)  # each image has both labels
-    model = ConvNetClassifier(max_epochs=20, random_state=0)
+    plain = {"learning_rate": 1e-3, "schedule": "constant", "label_smoothing": 0}
+    model = ConvNetClassifier(max_epochs=20, random_state=0, **plain)
     heavy = model.fit(X, y, sample_weight=np.where(y == 1, 9.0, 1.0)).predict_proba(X)[:, 1]
     np.testing.assert_allclose(heavy, 0.9, atol=0.1)
     only = model.fit(X, y, sample_weight=y).predict(X)

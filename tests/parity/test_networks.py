@@ -31,6 +31,7 @@ def test_a_convolutional_network_takes_the_steps_of_skorch(monkeypatch):
     X, y = X[:200], y[:200]
     layers = [Conv(4, 3), "relu", Pool(2), "flatten", Linear(16), "tanh"]
     plain = {"batch_size": 200, "max_epochs": 8, "optimizer": "sgd", "learning_rate": 0.1}
+    plain |= {"schedule": "constant", "label_smoothing": 0}
     model, start = _started(ConvNetClassifier(layers, random_state=0, **plain), X, y, monkeypatch)
 
     module = torch.nn.Sequential(

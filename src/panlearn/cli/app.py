@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from panlearn.cli.errors import DataError
+from panlearn.core.errors import DataError
 from panlearn.core.extras import MissingExtraError, require
 
 

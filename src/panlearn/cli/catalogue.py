@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from panlearn.cli.app import as_code, as_json, console, write_json
-from panlearn.cli.errors import DataError, did_you_mean
+from panlearn.core.errors import DataError, did_you_mean
 
 
 @click.command("list")
@@ -26,7 +26,8 @@ def list_methods(family: str | None, as_json: bool, as_code: bool) -> None:
         )
         return
     import panlearn
-    from panlearn.cli.models import families_left_out, methods
+    from panlearn.cli.methods import methods
+    from panlearn.compare.models import families_left_out
 
     if family is not None:
         if family not in panlearn.FAMILIES:
@@ -60,7 +61,7 @@ def list_methods(family: str | None, as_json: bool, as_code: bool) -> None:
 @as_code
 def info(name: str, as_json: bool, as_code: bool) -> None:
     """Show the formula, the parameters and the reference of a method."""
-    from panlearn.cli.models import find_method
+    from panlearn.cli.methods import find_method
 
     name, family, thing = find_method(name)
     if as_code:

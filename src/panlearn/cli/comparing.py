@@ -20,9 +20,9 @@ from panlearn.cli.app import (
 from panlearn.core.files import write_file
 
 if TYPE_CHECKING:
-    from panlearn.cli.leaderboard import Leaderboard
-    from panlearn.cli.report import Part
-    from panlearn.cli.table import Task
+    from panlearn.compare.leaderboard import Leaderboard
+    from panlearn.compare.report import Part
+    from panlearn.compare.table import Task
 
 
 @click.command()
@@ -71,11 +71,12 @@ def compare(
     several of them every model's place on each is shown first. Numbers, categories, booleans,
     dates and missing values are taken care of, and what was done is said.
     """
-    from panlearn.cli import leaderboard, recipe, table
-    from panlearn.cli.report import Part, report
+    from panlearn.compare import built_in, leaderboard, prepare, read_table, recipe
+    from panlearn.compare.files import BUILT_IN, GENERATED
+    from panlearn.compare.report import Part, report
 
     check_output(report_path)
-    every = [*table.BUILT_IN, *table.GENERATED]
+    every = [*BUILT_IN, *GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
     names = [name.strip() for name in models.split(",") if name.strip()] if models else None
@@ -89,8 +90,8 @@ def compare(
     with progress_bar() as bar:
         line = bar.add_task("starting", total=None)
         for source in sources:
-            frame = table.read_table(source) if file else table.built_in(source)
-            prepared = table.prepare(frame, target, task, rows, seed)
+            frame = read_table(source) if file else built_in(source)
+            prepared = prepare(frame, target, task, rows, seed)
             place = source if file else f"built-in:{source}"
             load = recipe.load_code(place, prepared.target, task, rows, seed)
             if as_code:
@@ -132,7 +133,7 @@ def _show(bar: Any, line: Any, source: str, name: str, done: int, total: int) ->
 
 
 def _record(part: Part, report_path: str | None) -> dict:
-    from panlearn.cli.recipe import row_code
+    from panlearn.compare.recipe import row_code
 
     board = part.board
     return {
@@ -195,8 +196,8 @@ def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from panlearn.cli.overview import overviews
-    from panlearn.cli.report import number
+    from panlearn.compare.overview import overviews
+    from panlearn.compare.report import number
 
     for frame, metric in overviews(boards):
         table = Table(box=None, header_style="bold", pad_edge=False)
@@ -213,7 +214,7 @@ def _print_board(out: Any, board: Leaderboard) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from panlearn.cli.report import duration, number
+    from panlearn.compare.report import duration, number
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("model")

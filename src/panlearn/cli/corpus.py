@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from panlearn.cli.errors import DataError
+from panlearn.core.errors import DataError
 
 LARGEST = 20_000_000  # bytes of a file that is read
 _LEFT_OUT = {"__pycache__", "node_modules"}

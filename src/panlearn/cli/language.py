@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panlearn.cli.app import as_json, check_output, write_json
-from panlearn.cli.errors import DataError, count
+from panlearn.core.errors import DataError, count
 
 if TYPE_CHECKING:
     from panlearn.transformer import GPT

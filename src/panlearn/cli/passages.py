@@ -14,7 +14,7 @@ import numpy as np
 
 import panlearn
 from panlearn.cli.corpus import LARGEST, chunks, discover, places, query_words, read_text, words
-from panlearn.cli.errors import DataError
+from panlearn.core.errors import DataError
 from panlearn.core.persistence import ModelFileError
 from panlearn.retrieval import BM25
 

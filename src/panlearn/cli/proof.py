@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from panlearn.cli.app import as_code, as_json, console, progress_bar, write_json
-from panlearn.cli.errors import DataError
+from panlearn.core.errors import DataError
 
 
 @click.command()
@@ -30,7 +30,7 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
         )
         return 0
     from panlearn.claims import absent_claims, all_claims
-    from panlearn.cli.models import unknown
+    from panlearn.compare.models import unknown
 
     claims, absent = {claim.id: claim for claim in all_claims()}, absent_claims()
     for i in ids:

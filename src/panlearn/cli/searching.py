@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panlearn.cli.app import as_code, as_json, check_output, console, progress_bar, write_json
-from panlearn.cli.errors import count
+from panlearn.core.errors import count
 
 if TYPE_CHECKING:
     from panlearn.cli.passages import Passage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ from panlearn.cli.app import (
     progress_bar,
     write_json,
 )
-from panlearn.cli.errors import DataError, count
+from panlearn.core.errors import DataError, count
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from sklearn.pipeline import Pipeline
 
-    from panlearn.cli.table import Task
+    from panlearn.compare.table import Task
 
 existing = click.Path(exists=True, dir_okay=False)
 
@@ -57,18 +58,19 @@ def fit(
     """Fit one model to the rows of FILE and save it, with the preparation of its columns."""
     from sklearn.pipeline import Pipeline
 
-    from panlearn.cli import models, recipe, table
-    from panlearn.cli.leaderboard import reason
+    from panlearn.compare import models, prepare, read_table, recipe
+    from panlearn.compare.preparation import preprocessor
+    from panlearn.compare.scoring import reason
 
     check_output(output)
-    parameters = dict(models.parse_setting(text) for text in settings)
-    prepared = table.prepare(table.read_table(file), target, task)
+    parameters = dict(_parse_setting(text) for text in settings)
+    prepared = prepare(read_table(file), target, task)
     try:
         estimator = models.build(models.find_estimator(name, prepared.task), parameters, seed)
     except TypeError as error:  # it needs arguments that were not set
         raise DataError(str(error)) from None
     pipeline: Any = Pipeline(
-        [("prepare", table.preprocessor(prepared.X, estimator)), ("model", estimator)]
+        [("prepare", preprocessor(prepared.X, estimator)), ("model", estimator)]
     )
     if as_code:
         load = recipe.load_code(file, prepared.target, task, None, seed)
@@ -116,7 +118,7 @@ def predict(
         return
     import pandas as pd
 
-    from panlearn.cli.table import CSV, PARQUET
+    from panlearn.compare.files import CSV, PARQUET
     from panlearn.core.files import replacing
 
     check_output(output)
@@ -190,7 +192,8 @@ def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: 
 def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
     """Load a model and bring the rows of a file into its columns."""
     import panlearn
-    from panlearn.cli.table import conform, read_table
+    from panlearn.compare.files import read_table
+    from panlearn.compare.preparation import conform
     from panlearn.core.persistence import ModelFileError
 
     try:
@@ -210,7 +213,7 @@ def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, 
     from sklearn.base import is_classifier
     from sklearn.metrics import get_scorer
 
-    from panlearn.cli.leaderboard import metrics_for, offered
+    from panlearn.compare.metrics import metrics_for, offered
 
     task = "classification" if is_classifier(pipeline) else "regression"
     y: np.ndarray = truth.to_numpy()
@@ -240,7 +243,18 @@ def _as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def _use_code(model: str, file: str) -> str:
     return (
-        "import panlearn\nfrom panlearn.cli.table import conform, read_table\n\n"
+        "import panlearn\nfrom panlearn.compare import conform, read_table\n\n"
         f"model = panlearn.load({model!r})\nframe = read_table({file!r})\n"
         "X, notes = conform(frame, model)\n"
     )
+
+
+def _parse_setting(text: str) -> tuple[str, Any]:
+    """Read ``name=value``, the value a Python literal or else a string."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise DataError(f"{text!r} is not name=value")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value

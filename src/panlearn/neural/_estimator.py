@@ -200,9 +200,9 @@ def _n_rows(run: Run) -> int:
     """How many rows the history of a run may have."""
     if run.settings.evaluate_every is not None and run.total_steps is not None:
         return -(-run.total_steps // run.settings.evaluate_every)
-    if run.total_steps is not None and run.steps_per_epoch is not None:
-        return -(-run.total_steps // run.steps_per_epoch)
-    return run.max_epochs or run.settings.max_steps or 1
+    if run.total_steps is not None and run.extent.steps_per_epoch is not None:
+        return -(-run.total_steps // run.extent.steps_per_epoch)
+    return run.extent.max_epochs or run.settings.max_steps or 1
 
 
 def hold_out(

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 
 from panlearn.neural import _saving
+from panlearn.neural._divergence import DivergenceError, FiniteWeights
+from panlearn.neural._extent import Extent
 from panlearn.neural._hooks import Progress
 from panlearn.neural._ledger import Ledger
 from panlearn.neural._moves import Moves, Objective
@@ -24,16 +26,7 @@ from panlearn.neural._threads import is_small, one_thread
 from panlearn.neural.batches import Batch, as_batcher
 from panlearn.neural.settings import Settings
 
-_KEPT_EVERY = 64  # steps between the copies of finite weights that a diverging run goes back to
 _FIRST, _VALIDATION = 2**61, 2**62  # what seeds the beginning of a run, and its validation
-
-
-class DivergenceError(FloatingPointError, ValueError):
-    """The loss is not finite: at `step`, on `batch`. The weights are the last finite ones."""
-
-    def __init__(self, message: str, step: int, batch: Batch) -> None:
-        super().__init__(message)
-        self.step, self.batch = step, batch
 
 
 class Run:
@@ -69,6 +62,7 @@ class Run:
         self.settings, self._draws_globally = settings, draws_globally
         self.players, see = as_players(target)
         self.batches = as_batcher(data, settings.batch_size, order)
+        self.extent = Extent(settings, self.batches)
         self._validation = None
         if validation is not None:
             self._validation = as_batcher(validation, settings.batch_size, "given")
@@ -92,7 +86,7 @@ class Run:
         self.best: dict[str, Any] | None = None
         self.best_loss, self.stale = math.inf, 0
         self.small: bool | None = None
-        self._kept: tuple[int, list[dict[str, torch.Tensor]]] | None = None
+        self._finite = FiniteWeights(self.players.values())
         self._finished = False
         self.hooks = list(settings.hooks)
         if settings.verbose and self.processes.rank == 0:
@@ -118,26 +112,9 @@ class Run:
         return next(iter(self.players.values())).rate
 
     @property
-    def max_epochs(self) -> int | None:
-        """The most epochs: ten if nothing is said."""
-        settings = self.settings
-        return 10 if settings.max_epochs is None is settings.max_steps else settings.max_epochs
-
-    @property
-    def steps_per_epoch(self) -> int | None:
-        """Steps of an epoch, if that is known."""
-        try:
-            return len(self.batches)  # type: ignore[arg-type]
-        except TypeError:
-            return None
-
-    @property
     def total_steps(self) -> int | None:
         """Steps that the run will take if nothing stops it; None if that is not known."""
-        known = [] if self.settings.max_steps is None else [self.settings.max_steps]
-        if self.max_epochs is not None and self.steps_per_epoch is not None:
-            known.append(self.max_epochs * self.steps_per_epoch)
-        return min(known, default=None)
+        return self.extent.total_steps
 
     @property
     def loss(self) -> float:
@@ -152,10 +129,7 @@ class Run:
 
     def check_limits(self) -> None:
         """Stop if the steps or epochs that were asked for are done."""
-        if self.settings.max_steps is not None and self.step >= self.settings.max_steps:
-            self.stopped = self.stopped or "max_steps"
-        elif self.max_epochs is not None and self.epoch >= self.max_epochs:
-            self.stopped = self.stopped or "max_epochs"
+        self.stopped = self.stopped or self.extent.reached(self.step, self.epoch)
 
     def rows(self) -> Iterator[dict[str, float]]:
         """Train; yield each row of the history."""
@@ -213,9 +187,7 @@ class Run:
             modules = [player.module for player in self.players.values()]
             self.small = self.device.type == "cpu" and all(is_small(m, parts) for m in modules)
             torch.set_num_threads(1 if self.small else torch.get_num_threads())
-        if self._kept is None or self.step - self._kept[0] >= _KEPT_EVERY:
-            states = [player.module.state_dict() for player in self.players.values()]
-            self._kept = self.step, [{k: v.clone() for k, v in s.items()} for s in states]
+        self._finite.keep(self.step)
         for player in self.players.values():
             if player.schedule is not None:
                 player.schedule.before_step(self.step)
@@ -231,17 +203,13 @@ class Run:
         self.step += 1
         self.position += 1
         self.since_row += 1
-        if self.settings.max_steps is not None and self.step >= self.settings.max_steps:
-            self.stopped = "max_steps"
+        self.check_limits()
         for hook in self.hooks:
             if hook.on_step(self):
                 self.stopped = "hook"
 
     def _diverged(self, loss: float, batch: Batch) -> NoReturn:
-        learning = [p for player in self.players.values() for p in player.parameters]
-        if self._kept is not None and not all(p.isfinite().all() for p in learning):
-            for player, state in zip(self.players.values(), self._kept[1], strict=True):
-                player.module.load_state_dict(state)
+        self._finite.restore()
         raise DivergenceError(
             f"the loss is {loss} at step {self.step} (epoch {self.epoch}, batch {self.position}); "
             "the module keeps the last finite weights and the error has the batch. Lower "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -16,7 +17,7 @@ from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
-from panlearn.core.parameters import BelowOne
+from panlearn.core.parameters import BelowOne, Count, Positive
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.neural import layers as _layers
@@ -47,8 +48,9 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         or a line of pixels if their number is no square.
     augment : Augmentation or None, default=None
         How training images are changed each time that they are seen.
-    label_smoothing : float, default=0.0
-        The share of the target that is spread over all classes, below one.
+    label_smoothing : float, default=0.05
+        The share of the target that is spread over all classes, below one; 0 for the likelihood
+        alone.
 
     Attributes
     ----------
@@ -79,7 +81,8 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
     flat rows. The network computes in float32 and starts with He's weights. "lenet" is for images
     of 32 by 32, "alexnet" and "resnet" (of 18 layers) for three channels of 224 by 224; others
     work as long as the maps do not vanish. Weights of images scale their losses; those of weight
-    zero are left out.
+    zero are left out. The defaults were chosen on digits in their given order, where the last
+    writers are others than those learned from.
 
     References
     ----------
@@ -107,7 +110,10 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
     _: KW_ONLY
     image_shape: tuple | list | None = None
     augment: Augmentation | None = None
-    label_smoothing: BelowOne = 0.0
+    label_smoothing: BelowOne = 0.05
+    max_epochs: Count | None = 20
+    learning_rate: Positive[float] = 3e-3
+    schedule: str | Callable = "warmup_cosine"
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

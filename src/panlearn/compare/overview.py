@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from panlearn.cli.leaderboard import Leaderboard, Metric
+from panlearn.compare.leaderboard import Leaderboard
+from panlearn.compare.metrics import Metric
 
 
 def overviews(boards: dict[str, Leaderboard]) -> list[tuple[pd.DataFrame, Metric]]:

@@ -21,3 +21,9 @@ def did_you_mean(name: str, known: list[str]) -> str:
 def count(number: int, thing: str) -> str:
     """Write a number of things: 1 row, 2,000 rows."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def listed(names: list[str]) -> str:
+    """Write names as a person lists them: a, b and c."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

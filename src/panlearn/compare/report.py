@@ -13,10 +13,13 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
-from panlearn.cli.leaderboard import BASELINE, Leaderboard, Metric, Row
-from panlearn.cli.overview import overview_sentence, overviews
-from panlearn.cli.pictures import Picture, pictures
-from panlearn.cli.recipe import row_code
+from panlearn.compare.drawing import Picture
+from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.metrics import Metric
+from panlearn.compare.overview import overview_sentence, overviews
+from panlearn.compare.pictures import pictures
+from panlearn.compare.recipe import row_code
+from panlearn.compare.scoring import Row
 
 # Even a hole in the escaping could load and send nothing.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -56,7 +59,7 @@ def report(parts: list[Part], *, command: str, time_limit: float | None) -> str:
         f'<section aria-labelledby="{key}"><h2 id="{key}">{name}</h2>{content}</section>'
         for key, name, content in sections
     )
-    here = files("panlearn.cli")
+    here = files("panlearn.compare")
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from panlearn.cli.leaderboard import compare
-from panlearn.cli.recipe import load_code
-from panlearn.cli.report import Part, report
-from panlearn.cli.table import prepare
+from panlearn.compare.leaderboard import compare
+from panlearn.compare.recipe import load_code
+from panlearn.compare.report import Part, report
+from panlearn.compare.table import prepare
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [

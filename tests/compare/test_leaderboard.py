@@ -13,9 +13,9 @@ from sklearn.linear_model import Ridge as PeerRidge
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import FunctionTransformer
 
-from panlearn.cli.errors import DataError
-from panlearn.cli.leaderboard import BASELINE, _choose, compare, make_folds
-from panlearn.cli.table import as_table
+from panlearn.compare.leaderboard import BASELINE, _choose, compare, make_folds
+from panlearn.compare.table import as_table
+from panlearn.core.errors import DataError
 from panlearn.linear import Ridge
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -196,7 +196,7 @@ def test_unknown_models(diabetes):
 
 @pytest.mark.usefixtures("no_torch")
 def test_models_that_are_left_out_for_want_of_an_extra_are_noted(diabetes, monkeypatch):
-    monkeypatch.setattr("panlearn.cli.leaderboard._all", lambda task: ["Ridge"])
+    monkeypatch.setattr("panlearn.compare.leaderboard._all", lambda task: ["Ridge"])
     board = compare(*diabetes, time_limit=None)
-    assert "left out neural and transformer" in board.notes[-1]
+    assert "left out neural, transformer, " in board.notes[-1]
     assert not compare(*diabetes, models=["Ridge"], time_limit=None).notes

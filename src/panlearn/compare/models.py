@@ -1,11 +1,9 @@
-"""Find methods by name, and the estimators that suit a task."""
+"""Find the estimators that suit a task, and make one that a comparison is fair to."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -14,24 +12,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 import panlearn
-from panlearn.cli.errors import DataError, did_you_mean
-from panlearn.core.inventory import families, left_out
+from panlearn.core.errors import DataError, did_you_mean, listed
+from panlearn.core.inventory import left_out
 
 # As good as the model that they wrap, with another decision: compared when asked for by name.
 WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier")
-
-
-def methods() -> dict[str, tuple[str, Any]]:
-    """Every public method of every family: its family and the object; a module gives its own."""
-    found: dict[str, tuple[str, Any]] = {}
-    for family, module in families().items():
-        for name in module.__all__:
-            thing = getattr(module, name)
-            if isinstance(thing, ModuleType):
-                found |= {f"{name}.{n}": (family, getattr(thing, n)) for n in thing.__all__}
-            else:
-                found[name] = (family, thing)
-    return found
 
 
 def families_left_out() -> list[str]:
@@ -39,24 +24,13 @@ def families_left_out() -> list[str]:
     names: dict[str, list[str]] = {}
     for family, advice in left_out().items():
         names.setdefault(advice, []).append(family)
-    return [f"left out {' and '.join(found)}: {advice}" for advice, found in names.items()]
+    return [f"left out {listed(found)}: {advice}" for advice, found in names.items()]
 
 
 def unknown(name: str, what: str, known: list[str]) -> DataError:
     """Say that there is none of that name, what is near, and what cannot be looked into."""
     notes = "".join(f" ({note})" for note in families_left_out())
     return DataError(f"no {what}; {did_you_mean(name, known)}{notes}")
-
-
-def find_method(name: str) -> tuple[str, str, Any]:
-    """Look a method up by name, in any case, with or without its module."""
-    known = methods()
-    names = {key.rpartition(".")[2].lower(): key for key in known}
-    names |= {key.lower(): key for key in known}
-    exact = names.get(name.lower()) or names.get(name.rpartition(".")[2].lower())
-    if exact is None:
-        raise unknown(name, f"method {name!r}", list(known))
-    return exact, *known[exact]
 
 
 def estimators(task: str) -> dict[str, type]:
@@ -115,14 +89,3 @@ def first_try(cls: type, random_state: int) -> Any:
     if cls.__name__ == "KernelRidge":
         return TransformedTargetRegressor(model, transformer=StandardScaler())
     return model
-
-
-def parse_setting(text: str) -> tuple[str, Any]:
-    """Read ``name=value``, the value a Python literal or else a string."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise DataError(f"{text!r} is not name=value")
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, value

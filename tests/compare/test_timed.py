@@ -5,7 +5,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from panlearn.cli.timed import JobCrashedError, TimedWorker
+from panlearn.compare.timed import JobCrashedError, TimedWorker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

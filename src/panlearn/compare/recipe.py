@@ -11,7 +11,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from panlearn.cli.leaderboard import Leaderboard, Row
+from panlearn.compare.leaderboard import Leaderboard
+from panlearn.compare.scoring import Row
 from panlearn.kernel._kernel import Kernel, Product, Sum
 
 WIDTH = 88
@@ -158,7 +159,7 @@ def fit_code(pipeline: Pipeline, load: list[str], output: str) -> str:
 def compare_code(load: list[str], options: dict[str, Any]) -> str:
     """Write a script that makes the whole leaderboard."""
     source = Source()
-    source.imports |= _used(load) | {("panlearn.cli.leaderboard", "compare")}
+    source.imports |= _used(load) | {("panlearn.compare", "compare")}
     arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
     body = [*load, f"board = compare(X, y, task=table.task, {arguments})", "print(board.frame())"]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
@@ -167,7 +168,7 @@ def compare_code(load: list[str], options: dict[str, Any]) -> str:
 def _used(load: list[str]) -> set[tuple[str, str]]:
     text = "\n".join(load)
     names = [n for n in ("built_in", "prepare", "read_table") if f"{n}(" in text]
-    return {("panlearn.cli.table", name) for name in names}
+    return {("panlearn.compare", name) for name in names}
 
 
 def _arguments(cv: Any) -> str:

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from panlearn.cli.leaderboard import compare
-from panlearn.cli.recipe import Source, compare_code, fit_code, load_code, row_code
-from panlearn.cli.table import built_in, prepare, read_table
+from panlearn.compare.files import built_in, read_table
+from panlearn.compare.leaderboard import compare
+from panlearn.compare.recipe import Source, compare_code, fit_code, load_code, row_code
+from panlearn.compare.table import prepare
 
 
 def execute(code):

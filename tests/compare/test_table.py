@@ -3,8 +3,10 @@ import pandas as pd
 import pytest
 
 from panlearn.bayes import CategoricalNB, MultinomialNB
-from panlearn.cli.errors import DataError
-from panlearn.cli.table import as_table, built_in, conform, prepare, preprocessor, read_table
+from panlearn.compare.files import built_in, read_table
+from panlearn.compare.preparation import conform, preprocessor
+from panlearn.compare.table import as_table, prepare
+from panlearn.core.errors import DataError
 from panlearn.linear import Ridge
 
 
@@ -186,7 +188,7 @@ class TestFeatures:
         assert "40 of 80 rows" in said(a)
 
     def test_a_large_table_is_said(self, mixed, monkeypatch):
-        monkeypatch.setattr("panlearn.cli.table.LARGE", 100)
+        monkeypatch.setattr("panlearn.compare.table.LARGE", 100)
         assert "fewer with --rows" in said(prepare(mixed, "bought"))
 
     def test_numbers_are_scaled_to_what_the_model_takes(self, rng):

@@ -2,100 +2,33 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import (
-    KFold,
-    StratifiedKFold,
-    cross_validate,
-    learning_curve,
-)
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from panlearn.cli.errors import DataError
-from panlearn.cli.models import (
+from panlearn.compare.metrics import Metric, metrics_for, offered
+from panlearn.compare.models import (
     WRAPPERS,
     estimators,
     families_left_out,
     find_estimator,
     first_try,
 )
-from panlearn.cli.table import Table, Task, as_table, preprocessor
-from panlearn.cli.timed import JobCrashedError, TimedWorker
+from panlearn.compare.preparation import preprocessor
+from panlearn.compare.scoring import Folds, Row, reason, score
+from panlearn.compare.table import Table, Task, as_table
+from panlearn.compare.timed import JobCrashedError, TimedWorker
+from panlearn.core.errors import DataError
 
 BASELINE = "baseline"
-Folds: TypeAlias = KFold | StratifiedKFold
-RAISE: Any = "raise"  # scikit-learn's default, NaN, hides the type from checkers
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A score as people read it, and scikit-learn's scorer for it."""
-
-    name: str
-    scorer: str
-    sign: int = 1
-    needs: tuple[str, ...] = ("predict",)
-
-
-def metrics_for(task: str, n_classes: int = 2) -> tuple[Metric, ...]:
-    """List the metrics of a task, the one that ranks first."""
-    if task == "regression":
-        return (
-            Metric("R²", "r2"),
-            Metric("RMSE", "neg_root_mean_squared_error", -1),
-            Metric("MAE", "neg_mean_absolute_error", -1),
-        )
-    area = (
-        Metric("ROC AUC", "roc_auc", needs=("decision_function", "predict_proba"))
-        if n_classes == 2
-        else Metric("ROC AUC", "roc_auc_ovr", needs=("predict_proba",))
-    )
-    return (
-        Metric("balanced accuracy", "balanced_accuracy"),
-        Metric("accuracy", "accuracy"),
-        Metric("macro F1", "f1_macro"),
-        area,
-        Metric("log loss", "neg_log_loss", -1, needs=("predict_proba",)),
-    )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One model's result: a value of each metric for each fold, or the reason why there is none."""
-
-    name: str
-    pipeline: Pipeline | None
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
-    fit_seconds: float = np.nan
-    predict_seconds: float = np.nan
-    total_seconds: float = np.nan
-    predictions: dict[str, np.ndarray] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    error: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """Whether the model gave no scores."""
-        return bool(self.error)
-
-    def mean(self, metric: Metric) -> float:
-        """Mean over the folds, NaN where the model does not offer the metric."""
-        return float(np.mean(self.scores[metric.name])) if metric.name in self.scores else np.nan
-
-    def std(self, metric: Metric) -> float:
-        """Spread over the folds: their standard deviation."""
-        return float(np.std(self.scores[metric.name])) if metric.name in self.scores else np.nan
 
 
 @dataclass(frozen=True)
@@ -212,7 +145,7 @@ def compare(
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import RidgeClassifier
-    >>> from panlearn.cli.leaderboard import compare
+    >>> from panlearn.compare import compare
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> board = compare(X, y, models=[RidgeClassifier()], time_limit=None)
     >>> [row.name for row in board.rows]
@@ -238,7 +171,7 @@ def compare(
                 rows.append(Row(name, pipeline, error="not run: interrupted"))
                 continue
             try:
-                rows.append(worker.run(_score, name, pipeline, metrics, folds, limit=time_limit))
+                rows.append(worker.run(score, name, pipeline, metrics, folds, limit=time_limit))
             except (TimeoutError, JobCrashedError) as error:
                 rows.append(Row(name, pipeline, error=str(error)))
             except KeyboardInterrupt:
@@ -267,13 +200,6 @@ def make_folds(table: Table, cv: int, random_state: int) -> tuple[Folds, list[st
     return splitter(min(cv, least), shuffle=True, random_state=random_state), notes
 
 
-def reason(error: BaseException) -> str:
-    """Put an exception in one line."""
-    text = " ".join(str(error).split())
-    text = text if len(text) <= 200 else text[:199] + "…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
 def _choose(
     models: Iterable[str | BaseEstimator] | None, task: str, random_state: int
 ) -> dict[str, BaseEstimator | str]:
@@ -296,96 +222,3 @@ def _choose(
 
 def _all(task: str) -> list[str]:
     return [name for name in estimators(task) if name not in WRAPPERS]
-
-
-def offered(pipeline: Pipeline, metrics: tuple[Metric, ...]) -> list[Metric]:
-    """Pick the metrics for which the model has one of the methods that they need."""
-    return [m for m in metrics if any(hasattr(pipeline, method) for method in m.needs)]
-
-
-def _score(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    name: str,
-    pipeline: Pipeline,
-    metrics: tuple[Metric, ...],
-    folds: Folds,
-) -> Row:
-    """Cross-validate one pipeline, then fit it to all rows; runs in the child process."""
-    start = perf_counter()
-    measured = offered(pipeline, metrics)
-    if not measured:
-        return Row(name, pipeline, error="it has no predict")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = cross_validate(
-                pipeline,
-                X,
-                y,
-                cv=folds,
-                scoring=[m.scorer for m in measured],
-                return_estimator=True,
-                return_indices=True,
-                error_score=RAISE,
-            )
-            predictions, seconds = _out_of_fold(result, X, len(y))
-            pipeline.fit(X, y)
-        except Exception as error:
-            return Row(name, pipeline, error=reason(error), warnings=_distinct(caught))
-    return Row(
-        name,
-        pipeline,
-        scores={m.name: m.sign * result[f"test_{m.scorer}"] for m in measured},
-        # The median, because the first fold may compile or load something.
-        fit_seconds=float(np.median(result["fit_time"])),
-        predict_seconds=seconds,
-        total_seconds=perf_counter() - start,
-        predictions=predictions,
-        warnings=_distinct(caught),
-    )
-
-
-def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, scorer: str, folds: Folds) -> Any:
-    """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
-    try:
-        return learning_curve(
-            pipeline,
-            X,
-            y,
-            cv=folds,
-            scoring=scorer,
-            train_sizes=np.linspace(0.2, 1.0, 5),
-            shuffle=True,
-            random_state=0,
-            error_score=RAISE,
-        )[:3]
-    except Exception as error:
-        return reason(error)
-
-
-def _out_of_fold(result: dict[str, Any], X: pd.DataFrame, n: int) -> tuple[dict[str, Any], float]:
-    """Gather what each fold's model says of rows that it has not seen, and the time of predict."""
-    gathered: dict[str, np.ndarray] = {}
-    seconds = []
-    for model, held_out in zip(result["estimator"], result["indices"]["test"], strict=True):
-        part = X.iloc[held_out]
-        for method in ("predict", "predict_proba", "decision_function"):
-            if not hasattr(model, method):
-                continue
-            start = perf_counter()
-            values = getattr(model, method)(part)
-            if method == "predict":
-                seconds.append(perf_counter() - start)
-            empty = np.empty((n, *values.shape[1:]), dtype=values.dtype)
-            gathered.setdefault(method, empty)[held_out] = values
-    return gathered, float(np.median(seconds))
-
-
-def _distinct(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Each different warning once, with how often it came; other numbers are no difference."""
-    texts = [reason(w.message) for w in caught if isinstance(w.message, Warning)]
-    kinds: dict[str, list[str]] = {}
-    for text in texts:
-        kinds.setdefault(re.sub(r"[\d.]+", "#", text), []).append(text)
-    return tuple(t[0] if len(t) == 1 else f"{t[0]} ({len(t)} times)" for t in kinds.values())

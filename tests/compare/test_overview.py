@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from panlearn.cli.leaderboard import compare
-from panlearn.cli.overview import overview_sentence, overviews
-from panlearn.cli.table import built_in, prepare
+from panlearn.compare.files import built_in
+from panlearn.compare.leaderboard import compare
+from panlearn.compare.overview import overview_sentence, overviews
+from panlearn.compare.table import prepare
 
 
 @pytest.fixture(scope="module")

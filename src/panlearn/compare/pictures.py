@@ -1,62 +1,30 @@
-"""The plots of a report: each drawn once for a light page and once for a dark one."""
+"""The plots of a report: what a person wants to see for the task."""
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, RocCurveDisplay
 from sklearn.model_selection import LearningCurveDisplay
 
-from panlearn.cli.leaderboard import BASELINE, Leaderboard, Row, learn, reason
-from panlearn.cli.timed import JobCrashedError, TimedWorker
+from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
+from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.scoring import Row, learn
+from panlearn.compare.timed import JobCrashedError, TimedWorker
 from panlearn.plot import CoefficientsDisplay
 
-LINES = ["#3b6fe0", "#e4572e", "#17a398", "#b14aed", "#f2a541"]
-GREY = "#7f8c9a"
-THEMES = {
-    "light": {"ink": "#1c2430", "faint": "#d8dde5"},
-    "dark": {"ink": "#e6eaf0", "faint": "#3a4352"},
-}
 MOST_MODELS = 5
 MOST_CLASSES = 6
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A plot with its words, or the reason why it could not be drawn."""
-
-    title: str
-    caption: str
-    alt: str
-    images: dict[str, str]
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Plot:
-    """What to draw, and what to say of it."""
-
-    title: str
-    caption: str
-    alt: str
-    draw: Callable[[Axes], Any]
-    height: float = 4.2
-
-
 def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -> list[Picture]:
     """Draw what a person wants to see for the task; a learning curve takes fits of its own."""
-    return [_render(plot) for plot in _plots(board, time_limit, curve)]
+    return [render(plot) for plot in _plots(board, time_limit, curve)]
 
 
 def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterator[Plot]:
@@ -255,52 +223,3 @@ def _coefficients(row: Row) -> Plot:
 
 def _short(name: str) -> str:
     return name if len(name) <= 28 else name[:27] + "…"
-
-
-def _render(plot: Plot) -> Picture:
-    """Draw a plot in both themes; a failure to draw must not cost the report."""
-    images = {}
-    for theme, colours in THEMES.items():
-        with mpl.rc_context(_style(**colours)):
-            figure = Figure(figsize=(6.0, plot.height), layout="constrained")
-            try:
-                axes = figure.subplots()
-                plot.draw(axes)
-                _quieten(axes)
-                stream = io.BytesIO()
-                figure.savefig(stream, format="png", dpi=144, transparent=True)
-            except Exception as error:
-                return Picture(plot.title, plot.caption, plot.alt, {}, reason(error))
-            images[theme] = base64.b64encode(stream.getvalue()).decode()
-    return Picture(plot.title, plot.caption, plot.alt, images)
-
-
-def _quieten(axes: Axes) -> None:
-    """Names come from the data: show a dollar as a dollar."""
-    for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
-        text.set_parse_math(False)
-    legend = axes.get_legend()
-    for text in legend.get_texts() if legend is not None else []:
-        text.set_parse_math(False)
-
-
-def _style(ink: str, faint: str) -> Any:
-    return {
-        "axes.prop_cycle": cycler(color=LINES),
-        "axes.edgecolor": faint,
-        "axes.labelcolor": ink,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": faint,
-        "grid.linewidth": 0.6,
-        "text.color": ink,
-        "xtick.color": ink,
-        "ytick.color": ink,
-        "font.size": 10,
-        "legend.fontsize": 9,
-        "legend.framealpha": 0.0,
-        "lines.linewidth": 1.8,
-        "mathtext.default": "regular",
-    }

@@ -1,4 +1,4 @@
-"""From a CSV or Parquet file, or arrays, to a feature table and a target that models accept.
+"""From a frame or arrays to a feature table and a target that models accept.
 
 Everything that is done to the data is said in `Table.notes`. Columns end up in two groups:
 numbers (dates among them, as days) and categories (strings), each with scikit-learn's transformers.
@@ -6,43 +6,19 @@ numbers (dates among them, as days) and categories (strings), each with scikit-l
 
 from __future__ import annotations
 
-import csv
-import re
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
-from sklearn import datasets
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
-from sklearn.utils import get_tags
 
-from panlearn.cli.errors import DataError, count, did_you_mean
+from panlearn.core.errors import DataError, count, did_you_mean
 
 Task = Literal["auto", "classification", "regression"]
 
-BUILT_IN = {
-    "breast_cancer": datasets.load_breast_cancer,
-    "diabetes": datasets.load_diabetes,
-    "digits": datasets.load_digits,
-    "iris": datasets.load_iris,
-    "wine": datasets.load_wine,
-}
-GENERATED = {
-    "friedman": lambda: datasets.make_friedman1(600, noise=1.0, random_state=0),
-    "moons": lambda: datasets.make_moons(600, noise=0.3, random_state=0),
-    "needles": lambda: datasets.make_classification(
-        600, 40, n_informative=4, n_redundant=0, n_clusters_per_class=2, random_state=0
-    ),
-}
-CSV, PARQUET = {".csv", ".tsv", ".txt"}, {".parquet", ".pq"}
-N_BINS = 8
+N_BINS = 8  # of a number, for models of categories
 MOST_CLASSES = 20  # whole numbers with more distinct values are a quantity, not a label
 LARGE = 10_000_000  # cells; beyond this a comparison of every model takes minutes
 DAY = pd.Timedelta(days=1)
@@ -57,114 +33,6 @@ class Table:
     task: Literal["classification", "regression"]
     target: str
     notes: tuple[str, ...] = field(default=())
-
-
-def read_table(path: str | Path) -> pd.DataFrame:
-    """Read a CSV (any of ``, ; tab |``) or Parquet file; ``attrs["notes"]`` says what was met."""
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty")
-    if suffix in PARQUET:
-        frame, notes = _read_parquet(path)
-    elif suffix in CSV:
-        frame, notes = _read_csv(path)
-    else:
-        raise DataError(f"{path} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
-    if not len(frame):
-        raise DataError(f"{path} has a header and no rows")
-    for name in [c for c in frame.columns if c.startswith("Unnamed: ")]:
-        if np.array_equal(frame[name], np.arange(len(frame))):
-            frame = frame.drop(columns=name)
-            notes.append("dropped the first column: it only numbers the rows")
-    frame.attrs["notes"] = notes
-    return frame
-
-
-def _read_csv(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    notes = []
-    encoding = "utf-8-sig"
-    with path.open("rb") as file:
-        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-            encoding = "utf-16"
-            notes.append("the file is not UTF-8: read as UTF-16")
-    try:
-        with path.open(encoding=encoding) as text:
-            for _ in text:
-                pass
-    except UnicodeError:
-        encoding = "cp1252"
-        notes.append("the file is not UTF-8: read as Windows-1252")
-    with path.open(encoding=encoding, errors="replace", newline="") as file:
-        sample = file.read(100_000)
-    first = sample.partition("\n")[0]
-    fields = {s: next(csv.reader([first], delimiter=s), []) for s in ",;\t|"}
-    separator = max(fields, key=lambda s: len(fields[s]))
-    options: dict[str, Any] = {}
-    if separator != ",":
-        options["sep"] = separator
-        notes.append(f"columns are separated by {separator!r}")
-    if separator == ";" and re.search(r"\d,\d", sample) and not re.search(r"\d\.\d", sample):
-        options["decimal"] = ","
-        notes.append("decimal commas read as points")
-    try:
-        frame = pd.read_csv(path, encoding=encoding, encoding_errors="replace", **options)
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path} is empty") from None
-    except pd.errors.ParserError as error:
-        raise DataError(f"{path} is not a regular table: {' '.join(str(error).split())}") from None
-    header = [h.strip() for h in fields[separator]]
-    frame.columns = [str(c).strip() for c in frame.columns]
-    notes += _name_twins(header)
-    return frame, notes
-
-
-def _read_parquet(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {error}".splitlines()[0]) from None
-    header = [str(name) for name in table.column_names]
-    seen: dict[str, int] = {}
-    unique = []
-    for name in header:
-        seen[name] = seen.get(name, -1) + 1
-        unique.append(f"{name}.{seen[name]}" if seen[name] else name)
-    frame = table.rename_columns(unique).to_pandas(ignore_metadata=True)
-    return frame, _name_twins(header)
-
-
-def _name_twins(header: list[str]) -> list[str]:
-    return [
-        f"several columns are called {name!r}: the later ones are '{name}.1', ..."
-        for name in _twins(header)
-        if name
-    ]
-
-
-def _twins(names: list[str]) -> list[str]:
-    return sorted(name for name, times in Counter(names).items() if times > 1)
-
-
-def built_in(name: str = "breast_cancer") -> pd.DataFrame:
-    """Load or generate a data set of scikit-learn, its last column called ``target``."""
-    if name in GENERATED:
-        X, y = GENERATED[name]()
-        frame = pd.DataFrame(X).add_prefix("x").assign(target=y)
-        frame.attrs["notes"] = [f"{name} is generated by scikit-learn, always the same"]
-        return frame
-    if name not in BUILT_IN:
-        known = [*BUILT_IN, *GENERATED]
-        raise DataError(f"no built-in data set {name!r}; {did_you_mean(name, known)}")
-    bunch = BUILT_IN[name](as_frame=True)
-    frame = bunch.data.copy()
-    labels = getattr(bunch, "target_names", None)
-    frame["target"] = bunch.target if labels is None else np.asarray(labels)[bunch.target]
-    frame.attrs["notes"] = [f"{name} is a data set that ships with scikit-learn"]
-    return frame
 
 
 def prepare(
@@ -195,13 +63,18 @@ def prepare(
     return Table(table.X, table.y, table.task, target, (*notes, *table.notes))
 
 
+def twins(names: list[str]) -> list[str]:
+    """Names that come more than once, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
 def as_table(X: Any, y: Any, task: Task = "auto") -> Table:
     """Tidy features and a target that are already apart; tidying twice changes nothing."""
     X = pd.DataFrame(X).reset_index(drop=True)
     names = [f"x{c}" if isinstance(c, int) else str(c) for c in X.columns]
     X.columns = names
-    if twins := _twins(names):
-        raise DataError(f"column names must differ; these repeat: {', '.join(twins)}")
+    if repeated := twins(names):
+        raise DataError(f"column names must differ; these repeat: {', '.join(repeated)}")
     name = str(getattr(y, "name", None) or "target")
     y = pd.Series(np.asarray(y, dtype=object), dtype=object)
     if len(X) != len(y):
@@ -331,61 +204,3 @@ def _days(column: pd.Series) -> pd.Series | None:
     if stamps.isna().sum() > column.isna().sum():
         return None
     return (stamps - pd.Timestamp(0, tz="UTC")) / DAY
-
-
-def preprocessor(X: pd.DataFrame, model: Any) -> ColumnTransformer:
-    """Build scikit-learn's usual transformers for the columns, of the kind that the model takes."""
-    numbers = X.select_dtypes("number").columns.tolist()
-    categories = X.columns.difference(numbers, sort=False).tolist()
-    parts = []
-    if numbers:
-        impute = SimpleImputer(strategy="median", keep_empty_features=True)
-        parts.append(("number", make_pipeline(impute, _scaler(model)), numbers))
-    if categories:
-        fill = SimpleImputer(strategy="constant", fill_value="missing", keep_empty_features=True)
-        encode = OneHotEncoder(
-            handle_unknown="infrequent_if_exist",
-            min_frequency=0.01,
-            max_categories=50,
-            sparse_output=False,
-        )
-        parts.append(("category", make_pipeline(fill, encode), categories))
-    return ColumnTransformer(parts)
-
-
-def _scaler(model: Any) -> Any:
-    """Pick the transformer of numbers by what the model's tags say it takes."""
-    wants = get_tags(model).input_tags
-    if wants.categorical:
-        return KBinsDiscretizer(N_BINS, encode="ordinal", strategy="uniform")
-    return MinMaxScaler(clip=True) if wants.positive_only else StandardScaler()
-
-
-def conform(frame: pd.DataFrame, model: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Bring new rows into the columns that a fitted pipeline was given, and say what differs."""
-    wanted = [str(c) for c in model.feature_names_in_]
-    if missing := [c for c in wanted if c not in frame.columns]:
-        near = [c for c in frame.columns if c not in wanted] or list(frame.columns)
-        plural = "s" if len(missing) > 1 else ""
-        raise DataError(
-            f"the model needs the column{plural} {', '.join(map(repr, missing))}; "
-            + did_you_mean(missing[0], near)
-        )
-    notes = []
-    if extra := [c for c in frame.columns if c not in wanted]:
-        notes.append(f"not used by the model: {', '.join(map(repr, extra))}")
-    kinds = {c: part for part, _, names in model[0].transformers_ for c in names}
-    columns = {}
-    for name in wanted:
-        column: Any = frame[name]
-        if kinds.get(name) == "category":
-            columns[name] = column.astype(object).map(str, na_action="ignore").astype(object)
-            continue
-        columns[name], done = tidy_column(column)
-        if not types.is_numeric_dtype(columns[name]):
-            present = columns[name].dropna()
-            if len(present):
-                raise DataError(f"{name!r} has to be a number or a date; got {present.iloc[0]!r}")
-            columns[name] = columns[name].astype("float64")
-        notes += [f"{name!r}: {done}"] if done else []
-    return pd.DataFrame(columns, index=frame.index), notes
