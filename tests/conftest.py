@@ -56,7 +56,8 @@ CLASSES |= {
     name: lambda cls, has=has: learns_from_rows(cls) and has(cls)
     for name, has in ROW_CLASSES.items()
 }
-DEEP = tuple(f"panlearn.{f}" for f in ("neural", "transformer", "statespace", "generative"))
+TORCH = ("neural", "transformer", "statespace", "generative", "representation")
+DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
 

@@ -30,6 +30,7 @@ FAMILIES = (
     "transformer",
     "statespace",
     "generative",
+    "representation",
     "evaluate",
     "trust",
 )

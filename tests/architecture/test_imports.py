@@ -13,7 +13,13 @@ import panlearn
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-DEEP = {"neural", "transformer", "statespace", "generative"}  # what is built on torch
+DEEP = {
+    "neural",
+    "transformer",
+    "statespace",
+    "generative",
+    "representation",
+}  # what is built on torch
 LAZY = {"trust"}  # what uses torch where it is given a deep model, and loads without it
 MODULES = [m.name for m in pkgutil.walk_packages(panlearn.__path__, "panlearn.")]
 

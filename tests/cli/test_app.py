@@ -12,7 +12,7 @@ from panlearn.cli.app import App, write_json
 
 COMMANDS = ["list", "info", "compare", "fit", "predict", "evaluate", "verify"]
 
-LEFT_OUT = "neural, transformer, statespace and generative"  # without torch
+LEFT_OUT = "neural, transformer, statespace, generative and representation"  # without torch
 
 
 def child(code):

@@ -16,7 +16,12 @@ from panlearn.core.errors import DataError, did_you_mean, listed
 from panlearn.core.inventory import left_out
 
 # As good as the model that they wrap, with another decision: compared when asked for by name.
-WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier", "FairPostprocessor", "FairRegularizer")
+WRAPPERS = (
+    "AbstainingClassifier",
+    "CostSensitiveClassifier",
+    "FairPostprocessor",
+    "FairRegularizer",
+)
 
 
 def families_left_out() -> list[str]:

@@ -1,0 +1,11 @@
+"""Representations that are learned without labels, or from pairs: SimCLR, BYOL, VICReg."""
+
+from panlearn.core.extras import require
+
+require("torch")
+
+from panlearn.representation.byol import BYOL  # noqa: E402
+from panlearn.representation.simclr import SimCLR  # noqa: E402
+from panlearn.representation.vicreg import VICReg  # noqa: E402
+
+__all__ = ["BYOL", "SimCLR", "VICReg"]
