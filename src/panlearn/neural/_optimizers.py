@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -131,7 +132,40 @@ def _to_numpy(memory: Any) -> Any:
     return tuple(_to_numpy(m) for m in memory) if isinstance(memory, list) else memory.numpy()
 
 
-class FactorSchedule:
+class Schedule(ABC):
+    """What sets the learning rate in the course of a run; a class says when it acts."""
+
+    def before_step(self, step: int) -> None:
+        """Set the rate of a step."""
+
+    def after_step(self) -> None:
+        """Count the step."""
+
+    def after_epoch(self, loss: float) -> None:
+        """Look at how a row of the history went."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a run that is taken up needs."""
+        return {}
+
+    @abstractmethod
+    def load_state_dict(self, state: Any) -> None:
+        """Take up what `state_dict` gave, after the optimiser has taken up its own."""
+
+
+class ConstantSchedule(Schedule):
+    """The learning rate of the settings, whatever a state that is taken up says."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._optimizer = optimizer
+        self._rates = [group["lr"] for group in optimizer.param_groups]
+
+    def load_state_dict(self, state: Any) -> None:
+        """Go back to the rate of the settings."""
+        set_rates(self._optimizer, self._rates)
+
+
+class FactorSchedule(Schedule):
     r"""The learning rate of step k is :math:`\eta_0 s(k)`; it has no memory."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, factor: Callable[[int], Any]) -> None:
@@ -141,33 +175,18 @@ class FactorSchedule:
     def before_step(self, step: int) -> None:
         """Set the rate of a step."""
         factor = float(self._factor(step))
-        for group, base in zip(self._optimizer.param_groups, self._base, strict=True):
-            group["lr"] = base * factor
+        set_rates(self._optimizer, [base * factor for base in self._base])
 
-    def after_step(self) -> None:
-        """Do nothing."""
-
-    def after_epoch(self, loss: float) -> None:
-        """Do nothing."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return no state."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take no state."""
+    def load_state_dict(self, state: Any) -> None:
+        """Take no state: the next step sets the rate."""
 
 
-class TorchSchedule:
+class TorchSchedule(Schedule):
     """A scheduler of `torch.optim.lr_scheduler`: it counts steps, `ReduceLROnPlateau` epochs."""
 
     def __init__(self, scheduler: LRScheduler) -> None:
         self._scheduler = scheduler
-        self.state_dict, self.load_state_dict = scheduler.state_dict, scheduler.load_state_dict
         self._plateau = isinstance(scheduler, ReduceLROnPlateau)
-
-    def before_step(self, step: int) -> None:
-        """Do nothing."""
 
     def after_step(self) -> None:
         """Advance the scheduler."""
@@ -179,16 +198,27 @@ class TorchSchedule:
         if self._plateau:
             self._scheduler.step(loss)  # type: ignore[arg-type]
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scheduler's own."""
+        return self._scheduler.state_dict()
 
-Schedule = FactorSchedule | TorchSchedule
+    def load_state_dict(self, state: Any) -> None:
+        """Give the scheduler its own back."""
+        self._scheduler.load_state_dict(state)
+
+
+def set_rates(optimizer: torch.optim.Optimizer, rates: list[float]) -> None:
+    """Give the groups of parameters their learning rates."""
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
 
 
 def make_schedule(
     schedule: Any, optimizer: torch.optim.Optimizer, total_steps: int | None
-) -> Schedule | None:
+) -> Schedule:
     """Build what sets the learning rate: a name, a factor of the step, or a class of PyTorch."""
     if schedule == "constant":
-        return None
+        return ConstantSchedule(optimizer)
     if isinstance(schedule, str):
         if total_steps is None and schedule in SCHEDULES:
             raise ValueError(

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from panlearn.neural._average import Follower
-from panlearn.neural._optimizers import make_optimizer, make_schedule
+from panlearn.neural._optimizers import make_optimizer, make_schedule, set_rates
 from panlearn.neural._processes import Processes, blocks
 from panlearn.neural.lora import merge
 from panlearn.neural.settings import Settings
@@ -183,20 +183,16 @@ class Player:
             "weights": weights,
             "memory": memory,
             "moves": self.moves,
-            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "schedule": self.schedule.state_dict(),
             "teacher": None if self._teacher is None else whole(self._teacher.module),
             "average": None if self._average is None else whole(self._average.module),
         }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take up what `state` gave."""
-        rates = [group["lr"] for group in self.optimizer.param_groups]
         self._processes.load(self.module, self.optimizer, state["weights"], state["memory"])
         self.moves = state["moves"]
-        if self.schedule is not None:
-            self.schedule.load_state_dict(state["schedule"])
-        else:
-            set_rates(self.optimizer, rates)
+        self.schedule.load_state_dict(state["schedule"])
         for name, follower in (("teacher", self._teacher), ("average", self._average)):
             if (follower is None) != (state[name] is None):
                 raise ValueError(f"one of the two has no {name}")
@@ -232,12 +228,6 @@ class Player:
         self.module = self._given
         for name, p in self._given.named_parameters():
             p.requires_grad_(self._frozen.get(name, True))
-
-
-def set_rates(optimizer: torch.optim.Optimizer, rates: list[float]) -> None:
-    """Give the groups of parameters their learning rates, whatever a state that was loaded says."""
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        group["lr"] = rate
 
 
 def freeze(module: nn.Module, patterns: Any) -> None:

@@ -184,13 +184,12 @@ class Run:
     def _take(self, batch: Batch) -> None:
         if self.small is None:
             parts = tuple(batch.values()) if isinstance(batch, dict) else batch
-            modules = [player.module for player in self.players.values()]
-            self.small = self.device.type == "cpu" and all(is_small(m, parts) for m in modules)
+            small = all(is_small(player.module, parts) for player in self.players.values())
+            self.small = small and self.device.type == "cpu"
             torch.set_num_threads(1 if self.small else torch.get_num_threads())
         self._finite.keep(self.step)
         for player in self.players.values():
-            if player.schedule is not None:
-                player.schedule.before_step(self.step)
+            player.schedule.before_step(self.step)
         seed = mix(self.seed, self.step, self.processes.rank)
         with seeded(seed, self.device) if self._draws_globally else nullcontext():
             try:
@@ -198,8 +197,7 @@ class Run:
             except NonFiniteLossError as error:
                 self._diverged(error.loss, batch)
         for player in self.players.values():
-            if player.schedule is not None:
-                player.schedule.after_step()
+            player.schedule.after_step()
         self.step += 1
         self.position += 1
         self.since_row += 1
@@ -231,8 +229,7 @@ class Run:
         self.ledger, self.since_row = Ledger(), 0
         watched = row.get("validation_loss", row["loss"])
         for player in self.players.values():
-            if player.schedule is not None:
-                player.schedule.after_epoch(watched)
+            player.schedule.after_epoch(watched)
         if self.settings.patience is not None:
             self._watch(watched)
         for hook in self.hooks:

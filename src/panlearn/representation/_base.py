@@ -20,6 +20,7 @@ from torch import nn
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Count, Positive
 from panlearn.neural import layers as _layers
+from panlearn.neural._draws import Draws
 from panlearn.neural._examples import ExampleModel
 from panlearn.neural._moves import Objective
 from panlearn.neural._player import Player
@@ -87,6 +88,10 @@ def head(n_inputs: int, n_hidden: int, n_outputs: int) -> nn.Sequential:
     )
 
 
+def _jitter(rows: torch.Tensor, draws: Draws) -> torch.Tensor:
+    return rows + 0.5 * draws.normal(rows.shape[1], dtype=rows.dtype)
+
+
 @dataclass(eq=False, repr=False)
 class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleModel):
     """A representation of rows or images that is learned without labels; abstract.
@@ -106,7 +111,8 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
     augment : Augmentation, callable or None, default=None
         How a view is made of examples: ``augment(examples, draws)`` with standardised examples as
         a tensor, and ``draws.normal(*size)``, ``uniform`` and ``integers`` for noise of each row.
-        None shifts, turns and adds noise to images; a table needs one.
+        None shifts, turns and adds noise to images, and to a table noise of half a deviation: one
+        that knows the columns is better.
     """
 
     n_components: Count = 64
@@ -151,11 +157,7 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         if self.augment is not None:
             return self.augment
         if self.image_shape_ is None:
-            raise ValueError(
-                f"{type(self).__name__} learns from two views of each row, and does not know what "
-                "may change in the rows of a table: give augment, a function of (rows, draws) such "
-                "as lambda x, draws: x + 0.1 * draws.normal(x.shape[1], dtype=x.dtype)"
-            )
+            return _jitter
         side = min(self.image_shape_[1:])
         return Augmentation(shift=max(1, side // 8), rotate=15.0, noise=0.3)
 

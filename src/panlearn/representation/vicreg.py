@@ -33,8 +33,12 @@ class VICReg(SelfSupervised):
 
     Parameters
     ----------
-    invariance, variance, covariance : float, default=25, 25, 1
-        The weights :math:`\lambda, \mu, \nu`.
+    invariance : float, default=25.0
+        The weight :math:`\lambda`.
+    variance : float, default=25.0
+        The weight :math:`\mu`.
+    covariance : float, default=1.0
+        The weight :math:`\nu`.
 
     Attributes
     ----------
