@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -132,7 +131,7 @@ def _to_numpy(memory: Any) -> Any:
     return tuple(_to_numpy(m) for m in memory) if isinstance(memory, list) else memory.numpy()
 
 
-class Schedule(ABC):
+class Schedule:
     """What sets the learning rate in the course of a run; a class says when it acts."""
 
     def before_step(self, step: int) -> None:
@@ -148,7 +147,6 @@ class Schedule(ABC):
         """Return what a run that is taken up needs."""
         return {}
 
-    @abstractmethod
     def load_state_dict(self, state: Any) -> None:
         """Take up what `state_dict` gave, after the optimiser has taken up its own."""
 
@@ -176,9 +174,6 @@ class FactorSchedule(Schedule):
         """Set the rate of a step."""
         factor = float(self._factor(step))
         set_rates(self._optimizer, [base * factor for base in self._base])
-
-    def load_state_dict(self, state: Any) -> None:
-        """Take no state: the next step sets the rate."""
 
 
 class TorchSchedule(Schedule):
