@@ -4,4 +4,7 @@ from panlearn.core.extras import require
 
 require("torch")
 
-__all__: list[str] = []
+from panlearn.statespace import hippo  # noqa: E402
+from panlearn.statespace.s4 import S4  # noqa: E402
+
+__all__ = ["S4", "hippo"]
