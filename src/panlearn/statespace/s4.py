@@ -31,7 +31,7 @@ class S4(nn.Module):
     ----------
     n_channels : int
         Numbers h in a step, each with a system of its own.
-    n_states : int, default=64
+    state_size : int, default=64
         Numbers in the state of a channel, even.
     form : {"nplr", "diagonal"}, default="nplr"
         A normal matrix plus one of rank one, as in S4, or the normal matrix alone, as in S4D.
@@ -79,7 +79,7 @@ class S4(nn.Module):
     def __init__(
         self,
         n_channels: int,
-        n_states: int = 64,
+        state_size: int = 64,
         *,
         form: Literal["nplr", "diagonal"] = "nplr",
         rule: Rule | None = None,
@@ -92,22 +92,22 @@ class S4(nn.Module):
             raise ValueError(f"form must be 'nplr' or 'diagonal'; got {form!r}")
         if rule not in ("bilinear", "zoh", None):
             raise ValueError(f"rule must be 'bilinear', 'zoh' or None; got {rule!r}")
-        if not 0 < step_range[0] <= step_range[1] < math.inf:
-            raise ValueError(f"step_range must be two sizes, the smaller first; got {step_range}")
+        if state_size < 2 or state_size % 2:
+            raise ValueError(f"state_size must be even, for pairs of states; got {state_size}")
+        low, high = _logarithms(step_range)
         self.form = form
         self.rule: Rule = rule or ("bilinear" if form == "nplr" else "zoh")
-        start = _start(n_states)
+        start = _start(state_size)
 
         def each(values: object) -> nn.Parameter:
             same = torch.as_tensor(values, dtype=torch.get_default_dtype())
             return nn.Parameter(same.expand(n_channels, *same.shape).clone())
 
-        low, high = math.log(step_range[0]), math.log(step_range[1])
         self.log_step = nn.Parameter(low + (high - low) * torch.rand(n_channels))
-        self.log_decay = each([math.log(0.5)] * (n_states // 2))
+        self.log_decay = each([math.log(0.5)] * (state_size // 2))
         self.frequency = each(start.frequency)
         self.B = each(start.B if form == "nplr" else start.B / 2)
-        self.C = nn.Parameter(torch.randn(n_channels, n_states))
+        self.C = nn.Parameter(torch.randn(n_channels, state_size))
         if form == "nplr":
             self.low_rank = each(start.low_rank)
         self.D = nn.Parameter(torch.randn(n_channels))
@@ -200,6 +200,18 @@ def convolve(u: Tensor, kernel: Tensor) -> Tensor:
     return torch.fft.irfft(product, size)[..., :length].transpose(1, 2)
 
 
+def _logarithms(step_range: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (math.log(size) for size in step_range)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not -math.inf < low <= high < math.inf:
+        raise ValueError(
+            f"step_range must be two sizes above zero, the smaller first; got {step_range!r}"
+        )
+    return low, high
+
+
 @functools.lru_cache(maxsize=8)
-def _start(n_states: int) -> NormalPlusLowRank:
-    return normal_plus_low_rank(n_states)
+def _start(state_size: int) -> NormalPlusLowRank:
+    return normal_plus_low_rank(state_size)
