@@ -13,20 +13,19 @@ from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.text import BPETokenizer
 from panlearn.text._documents import as_list
-from panlearn.transformer._decoder import Decoder, GPTConfig
 from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._language import completion_log_probabilities, log_probabilities
 from panlearn.transformer._texts import Answer, Completion, row_generators
 
 
 class LanguageModel(DeepEstimator):
-    """An estimator whose module is a decoder; abstract.
+    """An estimator whose module scores next tokens; abstract.
 
     A subclass sets ``config_``, ``n_tokens_``, ``tokenizer_``, ``start_token_``, ``end_token_`` and
     ``end_tokens_``, all that end a text, beside the weights.
     """
 
-    config_: GPTConfig
+    config_: Any
     n_tokens_: int
     tokenizer_: BPETokenizer | None
     start_token_: int | None
@@ -42,10 +41,8 @@ class LanguageModel(DeepEstimator):
         return tags
 
     @property
-    def _decoder(self) -> Decoder:
-        module = self.module_
-        assert isinstance(module, Decoder)
-        return module
+    def _decoder(self) -> Any:
+        return self.module_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Give the log-probability of each document, its end included.
@@ -303,6 +300,10 @@ class LanguageModel(DeepEstimator):
         """Whether a text begins with a token of its own, as in Llama; GPT-2 has none."""
         return self.start_token_ != self.end_token_
 
+    def _generation(self, prompts: list[np.ndarray], **how: Any) -> Any:
+        """What gives tokens after prompts, one a row with each ``step``; see `Generation`."""
+        return Generation(self._decoder, prompts, **how)
+
     def _steps(
         self,
         answers: list[Answer],
@@ -317,8 +318,7 @@ class LanguageModel(DeepEstimator):
         if not max_tokens:
             return
         prompts = [answer.prompt for answer in answers]
-        generation = Generation(
-            self._decoder,
+        generation = self._generation(
             prompts,
             max_tokens=max_tokens,
             choice=choice,
@@ -333,27 +333,6 @@ class LanguageModel(DeepEstimator):
             yield
             if all(answer.ended for answer in answers):
                 return
-
-    def attention_maps(self, text: str) -> np.ndarray:
-        """Say which tokens of a text look at which.
-
-        Parameters
-        ----------
-        text : str
-            Up to as many tokens as the context has.
-
-        Returns
-        -------
-        ndarray of shape (n_layers, n_heads, n, n)
-            Rows look at columns and sum to one; n is the number of tokens.
-        """
-        self._require_fitted()
-        (ids,) = self._ids([text], "text")
-        if not 0 < len(ids) <= self.config_.context:
-            raise ValueError(f"text has {len(ids)} tokens; allowed are 1 to {self.config_.context}")
-        rows = torch.from_numpy(ids)[None].to(self.device)
-        with torch.inference_mode():
-            return self._decoder.attention_maps(rows)[:, 0].cpu().numpy()
 
     def _ids(self, X: Any, what: str) -> list[np.ndarray]:
         """Token ids of texts, or ids as they are, after a look at their range."""
