@@ -32,7 +32,7 @@ class MambaConfig(Value):
     r"""The shape of a Mamba.
 
     .. math::
-        N_{\text{parameters}} = L \bigl(3 E d + E (2 N + 2 R + K + 3) + N E - E + d\bigr) + V d + d
+        N_{\text{parameters}} = L \bigl(3 E d + E (3 N + 2 R + K + 3) + d\bigr) + V d + d
 
     is the number of parameters of L layers, width d, E = expand d channels, states of N numbers,
     filters of K steps, rank R and V tokens, without constants of projections.
