@@ -22,7 +22,7 @@ import panlearn
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 warnings.simplefilter("ignore")
 
@@ -74,6 +74,8 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
             rows = [np.round(p[:, 0]) if wants.categorical else p for p in parts]
             if is_classifier(cls()):
                 y = [0, 1, 0]
+            elif is_regressor(cls()):
+                y = [0.0, 1.0, 0.5]
             elif get_tags(cls()).target_tags.required:
                 y = [r[::-1] if wants.categorical else (r[:, 0] > 0).astype(int) for r in rows]
         model = cls(**seed).fit(rows, y)

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
 
-import numpy as np
-import torch
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin
-from torch import nn
-from torch.nn import functional as F
-
-from panlearn.core.estimator import fitting
-from panlearn.core.sources import ArrayRows, Sequences
-from panlearn.neural import _sequences
-from panlearn.neural._recurrence import Ragged
 from panlearn.neural._recurrent import RecurrentEstimator
+from panlearn.neural._sequence_estimator import SequenceClassifier
 
 
 @dataclass(eq=False, repr=False)
-class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
+class RecurrentClassifier(RecurrentEstimator, SequenceClassifier):
     r"""A state that reads a sequence step by step; its last value tells the label.
 
     .. math::
@@ -86,94 +75,3 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
     >>> model.predict([list("aab"), list("abbb"), list("aaaabb")])
     array([1, 0, 1])
     """
-
-    @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from sequences and their labels.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences of vectors or of symbols, of any lengths.
-        y : list of labels
-            One label a sequence.
-        sample_weight : array-like of shape (n_sequences,), default=None
-            Weights of the sequences.
-
-        Returns
-        -------
-        RecurrentClassifier
-            The classifier itself.
-        """
-        sequences, weight, single = self._begin(X, sample_weight)
-        labels, whole = _sequences.read_labels(y, sequences, single)
-        if not whole:
-            raise ValueError("y holds a label a step, which RecurrentTagger learns; give one each")
-        self.classes_, self.n_outputs_ = labels.classes, len(labels.classes)
-        inputs = self._inputs(sequences)
-        objective = _objective(inputs, labels.codes, weight)
-        index = np.flatnonzero(weight > 0)
-        rows = ArrayRows(X, labels.classes[labels.codes], weight)
-        return self._train(objective, index, strata=labels.codes[index], rows=rows)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        sequences, _ = self._read_new(X)
-        return self._read_out(sequences, lambda module, *batch: module.last(*batch))
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give the logarithms of the probabilities of the labels.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences, or a single one.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences, n_classes)
-        """
-        return log_softmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the labels.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences, or a single one.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each sequence.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences, or a single one.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences,)
-        """
-        scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
-
-
-def _objective(inputs: Sequences, codes: np.ndarray, weight: np.ndarray) -> Any:
-    """The losses of the sequences of a batch, given by their numbers."""
-    sequences = Ragged(inputs.values, inputs.offsets)
-    targets, weights = torch.from_numpy(codes), torch.from_numpy(weight)
-
-    def objective(module: nn.Module, batch: Any) -> Any:
-        (index,) = batch
-        scores = module.last(*sequences(index))  # type: ignore[operator]
-        wanted = targets[index.cpu()].to(scores.device)
-        losses = F.cross_entropy(scores, wanted, reduction="none")
-        return losses, weights[index.cpu()].to(losses)
-
-    return objective

@@ -350,6 +350,10 @@ class LanguageModel(DeepEstimator):
 
         return decode
 
+    def _generation(self, prompts: list[np.ndarray], **how: Any) -> Any:
+        """What gives tokens after prompts, one a row with each ``step``; see `Generation`."""
+        return Generation(self._decoder, prompts, **how)
+
     def _steps(
         self,
         answers: list[Answer],
@@ -364,8 +368,7 @@ class LanguageModel(DeepEstimator):
         if not max_tokens:
             return
         prompts = [answer.prompt for answer in answers]
-        generation = Generation(
-            self._decoder,
+        generation = self._generation(
             prompts,
             max_tokens=max_tokens,
             choice=choice,
@@ -380,27 +383,6 @@ class LanguageModel(DeepEstimator):
             yield
             if all(answer.ended for answer in answers):
                 return
-
-    def attention_maps(self, text: str) -> np.ndarray:
-        """Say which tokens of a text look at which.
-
-        Parameters
-        ----------
-        text : str
-            Up to as many tokens as the context has.
-
-        Returns
-        -------
-        ndarray of shape (n_layers, n_heads, n, n)
-            Rows look at columns and sum to one; n is the number of tokens.
-        """
-        self._require_fitted()
-        (ids,) = self._ids([text], "text")
-        if not 0 < len(ids) <= self.config_.context:
-            raise ValueError(f"text has {len(ids)} tokens; allowed are 1 to {self.config_.context}")
-        rows = torch.from_numpy(ids)[None].to(self.device)
-        with torch.inference_mode():
-            return self._decoder.attention_maps(rows)[:, 0].cpu().numpy()
 
     def _ids(self, X: Any, what: str, special: Special = "text") -> list[np.ndarray]:
         """Token ids of texts, or ids as they are, after a look at their range."""

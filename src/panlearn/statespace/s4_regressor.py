@@ -1,0 +1,69 @@
+"""A network of S4 layers that gives each sequence a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from panlearn.neural._sequence_estimator import SequenceRegressor
+from panlearn.statespace._s4_estimator import S4Estimator
+
+
+@dataclass(eq=False, repr=False)
+class S4Regressor(S4Estimator, SequenceRegressor):
+    r"""Linear state spaces that read sequences of thousands of steps, and tell a number of each.
+
+    .. math::
+        \min \; \frac1n \sum_i \tfrac12 \lVert f(x^{(i)}_{1:T_i}) - y_i \rVert^2, \qquad
+        f(x_{1:T}) = V \frac1T \sum_t \operatorname{norm}(z_t) + c
+
+    with z as in `S4Classifier`.
+
+    Attributes
+    ----------
+    kind_ : {"vectors", "symbols"}
+        What the steps are.
+    symbols_ : ndarray of shape (n_symbols,)
+        The symbols, if the steps are symbols.
+    mean_, scale_ : ndarray of shape (n_features_in_,)
+        Mean and deviation of the vectors, if the steps are vectors; these are centred and scaled.
+    target_mean_, target_scale_ : ndarray of shape () or (n_targets,)
+        Mean and deviation of the targets, by which they are scaled as well.
+    n_outputs_ : int
+        Targets of a sequence.
+    weights_ : dict of {str: ndarray}
+        The weights.
+    module_ : torch.nn.Module
+        The network.
+    history_ : dict
+        The mean loss of each epoch, and more.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether all epochs were walked.
+    n_features_in_ : int
+        Numbers in a vector.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the sequences were frames.
+
+    Notes
+    -----
+    As `S4Classifier`; predictions are in the unit of y.
+
+    References
+    ----------
+    Gu, A., Goel, K. and Re, C. (2022). Efficiently modeling long sequences with structured state
+    spaces. ICLR. https://arxiv.org/abs/2111.00396
+
+    Examples
+    --------
+    The mean of the last ten steps.
+
+    >>> import numpy as np
+    >>> from panlearn.statespace import S4Regressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(rng.integers(20, 40), 1)) for _ in range(100)]
+    >>> y = [x[-10:].mean() for x in X]
+    >>> model = S4Regressor(8, n_layers=1, pooling="last", batch_size=10, random_state=0)
+    >>> bool(model.fit(X, y).score(X, y) > 0.8)
+    True
+    """
