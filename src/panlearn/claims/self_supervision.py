@@ -93,9 +93,10 @@ def the_projector_is_dropped() -> Iterator[Evidence]:
     found = model.fit(X).transform(X)
     yield equal("columns of the representation", found.shape[1], 12)
     inner = torch.tensor(((X - model.mean_[0]) / model.scale_[0])[:, None], dtype=torch.float32)
+    views: Any = model.module_
     with torch.no_grad():
-        encoded = model.module_.encoder(inner)
-        yield equal("columns of the projection", model.module_.project(inner).shape[1], 3)
+        encoded = views.encoder(inner)
+        yield equal("columns of the projection", views.project(inner).shape[1], 3)
     yield equal("transform is the encoder", found, encoded, 1e-5)
 
 

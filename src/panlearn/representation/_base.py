@@ -58,6 +58,9 @@ class BatchNorm(nn.Module):
     changes nothing.
     """
 
+    mean: torch.Tensor
+    variance: torch.Tensor
+
     def __init__(self, n_columns: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(n_columns))
@@ -75,7 +78,7 @@ class BatchNorm(nn.Module):
             with torch.no_grad():
                 self.mean.lerp_(mean, 0.1)
                 self.variance.lerp_(variance, 0.1)
-        return (x - mean) * (variance + 1e-5).rsqrt() * self.weight + self.bias
+        return (x - mean) * torch.rsqrt(variance + 1e-5) * self.weight + self.bias
 
 
 def head(n_inputs: int, n_hidden: int, n_outputs: int) -> nn.Sequential:
@@ -129,8 +132,8 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         """Make what stands on the encoder in training, a ``projector`` among it."""
 
     @abstractmethod
-    def _losses(self, player: Player, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
-        """Give a loss for each example, from its two views."""
+    def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
+        """Give a loss for each example, from its two views; the module of the player is `Views`."""
 
     def _network(self) -> nn.Module:
         given = self.layers

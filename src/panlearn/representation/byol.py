@@ -75,7 +75,7 @@ class BYOL(SelfSupervised):
     def _target(self, module: nn.Module) -> Player:
         return Player(module, teacher=self.decay)
 
-    def _losses(self, player: Player, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
+    def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
         student, teacher = player.module, player.teacher
         with torch.no_grad():
             first, second = teacher.project(one), teacher.project(other)

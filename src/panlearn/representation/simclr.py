@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from panlearn.core.parameters import Positive
-from panlearn.neural._player import Player
 from panlearn.neural._step import Step
 from panlearn.representation._base import SelfSupervised, head
 from panlearn.representation._objectives import contrastive_losses
@@ -66,7 +65,7 @@ class SimCLR(SelfSupervised):
     def _heads(self) -> dict[str, nn.Module]:
         return {"projector": head(self.n_components, self.n_components, self.n_projected)}
 
-    def _losses(self, player: Player, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
+    def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
         project = player.module.project
         first, second = project(one), project(other)
         self._note(first, step)
