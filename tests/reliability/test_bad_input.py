@@ -313,6 +313,9 @@ HARD_X = {
 }
 
 
+ALL_ALIKE = {"all constant", "all zero", "one row repeated"}
+
+
 @pytest.mark.parametrize("case", HARD_X)
 def test_hard_rows_give_finite_results_or_a_clear_error(any_class, library, case):
     X, y = library.problem(any_class)
@@ -324,7 +327,9 @@ def test_hard_rows_give_finite_results_or_a_clear_error(any_class, library, case
     if refusal := _refusal(lambda: library.quietly(lambda: model.fit(X, y))):
         wants = get_tags(model).input_tags
         foreign = wants.categorical or (wants.positive_only and "Negative" in refusal)
-        assert case in REFUSABLE or foreign, f"{case}: {refusal}"
+        # what models the rows themselves has nothing to learn from equal ones
+        empty = case in ALL_ALIKE and "no column of X varies" in refusal
+        assert case in REFUSABLE or foreign or empty, f"{case}: {refusal}"
         assert len(refusal) > 20
         return
     for name, value in library.learned(model).items():

@@ -15,7 +15,7 @@ from torch import nn
 
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS
+from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._images import read_images
 from panlearn.neural._moves import Objective
@@ -138,6 +138,7 @@ class ExampleModel(DeepEstimator, _Learned):
                     f"{self.n_features_in_} columns: give an array of shape (n, "
                     f"{self.n_features_in_})"
                 )
+            reject_hidden(X=X)
             found = validate_data(
                 self, X, reset=reset, dtype=FLOATS, ensure_min_samples=2 if reset else 1
             )

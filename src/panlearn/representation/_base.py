@@ -185,6 +185,8 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         self
             The model itself.
         """
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: views are compared within a batch")
         self._train(self._begin(X))
         spread = self.history_["spread"][-1]
         if not spread > _LEAST_SPREAD:
@@ -236,4 +238,5 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
 
     @property
     def _n_features_out(self) -> int:
+        self._require_fitted()
         return self.n_components

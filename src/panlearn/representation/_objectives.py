@@ -46,12 +46,13 @@ def guess_losses(guess: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 def variance_penalty(embedding: torch.Tensor, target: float = 1.0) -> torch.Tensor:
     """Say by how much deviations of the columns fall short of a target: VICReg's hinge."""
-    return (target - (embedding.var(dim=0) + 1e-4).sqrt()).relu().mean()
+    variance = embedding.var(dim=0, correction=min(1, len(embedding) - 1))
+    return (target - (variance + 1e-4).sqrt()).relu().mean()
 
 
 def covariance_penalty(embedding: torch.Tensor) -> torch.Tensor:
     """Sum the squared covariances of different columns, over their number: VICReg's."""
-    covariance = torch.cov(embedding.T)
+    covariance = torch.cov(embedding.T, correction=min(1, len(embedding) - 1))
     off = covariance - covariance.diagonal().diag_embed()
     return off.square().sum() / embedding.shape[1]
 
