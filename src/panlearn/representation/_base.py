@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -120,7 +120,7 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
 
     n_components: Count = 64
     _: KW_ONLY
-    layers: list | tuple | str | None = None
+    layers: Literal["small", "lenet", "alexnet", "resnet"] | list | tuple | None = None
     n_projected: Count = 32
     augment: Augmentation | Callable | None = None
     batch_size: Count = 128
