@@ -22,7 +22,7 @@ import panlearn
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 warnings.simplefilter("ignore")
 
@@ -66,7 +66,8 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
             continue  # the texts are the same
         rows = np.abs(np.round(X)) if wants.positive_only else X
         if wants.string and not wants.two_d_array:  # learns from documents
-            rows, y = 5 * texts, 5 * [0, 1, 0, 1] if is_classifier(cls()) else None
+            labelled = is_classifier(cls()) or is_regressor(cls())
+            rows, y = 5 * texts, 5 * [0, 1, 0, 1] if labelled else None
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word
                 y = [[word[0] for word in text.split()] for text in rows]
         elif not wants.two_d_array:  # learns from sequences

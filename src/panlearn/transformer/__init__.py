@@ -1,12 +1,26 @@
-"""Transformers on PyTorch: attention, positions, and a decoder that reads real weights."""
+"""Transformers on PyTorch: attention, positions, encoders and decoders that read real weights."""
 
 from panlearn.core.extras import require
 
 require("torch")
 
 from panlearn.transformer import attention  # noqa: E402
+from panlearn.transformer._bert import BERTConfig  # noqa: E402
 from panlearn.transformer._decoder import GPTConfig  # noqa: E402
 from panlearn.transformer._texts import Completion  # noqa: E402
+from panlearn.transformer.bert import BERT  # noqa: E402
+from panlearn.transformer.bert_classifier import BERTClassifier, BERTRegressor  # noqa: E402
+from panlearn.transformer.bert_tagger import BERTTagger  # noqa: E402
 from panlearn.transformer.gpt import GPT  # noqa: E402
 
-__all__ = ["GPT", "Completion", "GPTConfig", "attention"]
+__all__ = [
+    "BERT",
+    "GPT",
+    "BERTClassifier",
+    "BERTConfig",
+    "BERTRegressor",
+    "BERTTagger",
+    "Completion",
+    "GPTConfig",
+    "attention",
+]
