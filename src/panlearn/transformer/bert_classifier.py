@@ -66,7 +66,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
     --------
     >>> from panlearn.transformer import BERTClassifier
     >>> texts = ["sun and sand", "snow and ice", "hot sand", "cold ice"] * 5
-    >>> model = BERTClassifier(learning_rate=1e-2, random_state=0)
+    >>> model = BERTClassifier(learning_rate=1e-2, max_epochs=30, random_state=0)
     >>> model.fit(texts, ["warm", "cold"] * 10).predict(["ice and snow", "hot sun"]).tolist()
     ['cold', 'warm']
     """
@@ -199,7 +199,8 @@ class BERTRegressor(RegressorMixin, FineTuned):
     --------
     >>> from panlearn.transformer import BERTRegressor
     >>> texts = ["good", "very good", "bad", "very bad"] * 5
-    >>> model = BERTRegressor(learning_rate=1e-2, random_state=0).fit(texts, [1, 2, -1, -2] * 5)
+    >>> model = BERTRegressor(learning_rate=1e-2, max_epochs=30, random_state=0)
+    >>> model = model.fit(texts, [1, 2, -1, -2] * 5)
     >>> bool(model.predict(["very good"])[0] > model.predict(["bad"])[0] + 1)
     True
     """
