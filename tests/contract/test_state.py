@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import panlearn
 from panlearn.neural import ConvNetClassifier
+from panlearn.transformer import ViTClassifier
 
 RUN_ALL = """
 import hashlib, inspect, json, warnings
@@ -150,7 +151,8 @@ def test_a_failing_fit_leaves_the_model_as_it_was(any_class, library):
     X, y = library.problem(any_class)
     model = library.make(any_class).fit(X, y)
     before, state = library.outputs(model, X), set(vars(model))
-    deep = X[:, :, None, None, None] if any_class is ConvNetClassifier else X[:, :, None]  # images
+    images = any_class in (ConvNetClassifier, ViTClassifier)
+    deep = X[:, :, None, None, None] if images else X[:, :, None]
     for method in ("fit", "partial_fit"):
         if hasattr(model, method):
             with pytest.raises(ValueError, match="NaN"):

@@ -12,6 +12,8 @@ from panlearn.transformer.bert import BERT  # noqa: E402
 from panlearn.transformer.bert_classifier import BERTClassifier, BERTRegressor  # noqa: E402
 from panlearn.transformer.bert_tagger import BERTTagger  # noqa: E402
 from panlearn.transformer.gpt import GPT  # noqa: E402
+from panlearn.transformer.seq2seq import Seq2Seq  # noqa: E402
+from panlearn.transformer.vit_classifier import ViTClassifier  # noqa: E402
 
 __all__ = [
     "BERT",
@@ -22,5 +24,7 @@ __all__ = [
     "BERTTagger",
     "Completion",
     "GPTConfig",
+    "Seq2Seq",
+    "ViTClassifier",
     "attention",
 ]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from panlearn.neural._step import drop
 from panlearn.transformer._gelu import gelu
-from panlearn.transformer.attention import MultiHeadAttention, attention_weights
+from panlearn.transformer.attention import MultiHeadAttention, attention, attention_weights
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -38,6 +38,32 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.activation(self.up(x)))
+
+
+class CrossAttention(nn.Module):
+    """Attention to another sequence, whose keys and values are worked out once and kept."""
+
+    def __init__(self, width: int, n_heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.n_heads, self.dropout = n_heads, dropout
+        self.query = nn.Linear(width, width)
+        self.key_value = nn.Linear(width, 2 * width)
+        self.output = nn.Linear(width, width)
+
+    def keep(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of the other sequence, each of shape (batch, n_heads, m, head_width)."""
+        split = self.key_value(memory).unflatten(-1, (2 * self.n_heads, -1)).transpose(1, 2)
+        key, value = split.chunk(2, dim=1)
+        return key, value
+
+    def forward(self, x: Tensor, kept: tuple[Tensor, Tensor], mask: Tensor | None = None) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
+        mean = attention(self.split(x), *kept, mask=mask, dropout=dropout)
+        return self.output(mean.transpose(1, 2).flatten(2))
+
+    def split(self, x: Tensor) -> Tensor:
+        """What tokens ask, shape (batch, n_heads, n, head_width)."""
+        return self.query(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
 
 class Residual(nn.Module):
@@ -79,23 +105,24 @@ class Block(nn.Module):
             return Residual(branch, norm, before=norm_before, dropout=dropout)
 
         self.attention = residual(MultiHeadAttention(width, n_heads, dropout=dropout))
-        self.cross = None
-        if crossed:
-            self.cross = residual(MultiHeadAttention(width, n_heads, dropout=dropout))
+        self.cross = residual(CrossAttention(width, n_heads, dropout)) if crossed else None
         self.feed_forward = residual(FeedForward(width, hidden, activation))
 
     def forward(
         self,
         x: Tensor,
-        memory: Tensor | None = None,
+        kept: tuple[Tensor, Tensor] | None = None,
         *,
-        memory_mask: Tensor | None = None,
+        kept_mask: Tensor | None = None,
         **look: Any,
     ) -> Tensor:
-        """Give the next states; `look` goes to the attention of the sequence to itself."""
+        """Give the next states; `look` goes to the attention of the sequence to itself.
+
+        `kept` are the keys and values of the other sequence.
+        """
         x = self.attention(x, **look)
         if self.cross is not None:
-            x = self.cross(x, memory, mask=memory_mask)
+            x = self.cross(x, kept, mask=kept_mask)
         return self.feed_forward(x)
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
