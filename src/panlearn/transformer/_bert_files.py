@@ -99,8 +99,8 @@ def write(
     whole = "words" not in lacking and "order" not in lacking
     tensors = {}
     for ours, theirs in names.items():
-        for name, part in zip(theirs, np.split(weights[ours], len(theirs)), strict=True):
-            tensors[name if whole else name.removeprefix("bert.")] = np.ascontiguousarray(part)
+        for name, rows in zip(theirs, np.split(weights[ours], len(theirs)), strict=True):
+            tensors[name if whole else name.removeprefix("bert.")] = np.ascontiguousarray(rows)
     content = {
         "model_type": "bert",
         "architectures": ["BertForPreTraining" if whole else "BertModel"],
@@ -219,7 +219,8 @@ def _modern(name: str) -> str:
 
 def read_pooling(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """How sentence-transformers makes one vector of a text, if the folder says so."""
-    path, found = Path(folder), {}
+    path = Path(folder)
+    found: dict[str, Any] = {}
     if (path / "modules.json").is_file():
         modules = json.loads((path / "modules.json").read_text("utf-8"))
         kinds = {str(module.get("type", "")).rpartition(".")[2] for module in modules}

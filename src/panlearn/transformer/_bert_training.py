@@ -99,7 +99,7 @@ class Pretraining:
         parts = [(first_ids, first_lengths)]
         if second is not None:
             parts.append(self._pieces(second))
-        total = 1 + sum(lengths + 1 for _, lengths in parts)
+        total = 1 + torch.stack([lengths + 1 for _, lengths in parts]).sum(0)
         n = int(total.max())
         ids = torch.full((len(index), n), self._special["[PAD]"], device=index.device)
         segments, ordinary = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)

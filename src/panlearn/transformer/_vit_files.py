@@ -48,7 +48,7 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} lacks the tensor 'classifier.weight': it holds no classifier"
         )
     n_classes = tensors.shapes["classifier.weight"][0]
-    shapes = {
+    shapes: dict[str, tuple[int, ...]] = {
         "first": (1, 1, width),
         "positions": (1, 1 + (size // patch) ** 2, width),
         "patches.weight": (width, channels, patch, patch),
@@ -67,7 +67,7 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
         "head": "classifier",
         "norm": "vit.layernorm",
     }
-    rows = {
+    rows: dict[str, tuple[int, ...]] = {
         "attention.branch.project": (3 * width, width),
         "attention.branch.output": (width, width),
         "feed_forward.branch.up": (hidden, width),

@@ -154,7 +154,7 @@ class BERT(TransformerMixin, DeepEstimator):
         objective = Pretraining(pieces, owners, special, self.n_tokens_, follow=follow)
         rng = generator(self.random_state)
         self._learn(self._initial(rng), objective, (chosen,), rng)
-        self.lacking_ = () if follow else ("order", "pooler")
+        self.lacking_: tuple[str, ...] = () if follow else ("order", "pooler")
         return self
 
     def _build(self) -> nn.Module:

@@ -162,7 +162,8 @@ class Seq2Seq(DeepEstimator):
         objective = self._objective(
             _sequences.coded(source, self.symbols_, "symbols"), self._closed(target), weight
         )
-        rng, changes = generator(self.random_state), {}
+        rng = generator(self.random_state)
+        changes: dict[str, Any] = {}
         if self.schedule == "inverse_sqrt":
             changes["schedule"] = functools.partial(inverse_root, warmup=self.warmup)
         data = (np.flatnonzero(weight > 0),)
@@ -228,8 +229,8 @@ class Seq2Seq(DeepEstimator):
         with torch.inference_mode():
             for index in torch.arange(n).split(_ROWS):
                 batch = sources(index.to(device))
-                options = int(self.beam_width), self.max_length_, self.length_penalty
-                found += search(module, *batch, *options)
+                most, penalty = self.max_length_, self.length_penalty
+                found += search(module, *batch, int(self.beam_width), most, penalty)
         answers = [self.target_symbols_[np.array(codes, dtype=int)] for codes in found]
         return answers[0] if single else answers
 
