@@ -148,6 +148,8 @@ class Library:
                 y = np.empty(len(texts), dtype=object)
                 y[:] = [["long" if len(w) > 3 else "short" for w in t.split()] for t in texts]
                 return texts, y
+            if is_regressor(cls()):
+                return texts, y.astype(float)
             return texts, y if is_classifier(cls()) else None
         X = rng.normal(size=(n, d))
         if not learns_from_rows(cls):

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import panlearn
+from panlearn.neural._estimator import DeepEstimator
 from panlearn.text import WordTokenizer
 
 
@@ -23,6 +24,12 @@ def _fit(cls, library, X, y=None, **more):
 def _weighted(cls):
     if "sample_weight" not in inspect.signature(cls.fit).parameters:
         pytest.skip("takes no weights")
+
+
+def _sums(cls):
+    _weighted(cls)
+    if issubclass(cls, DeepEstimator):
+        pytest.skip("draws batches and noise for the rows that there are")
 
 
 def _streams(cls):
@@ -66,8 +73,9 @@ def test_outputs_of_a_list_are_those_of_its_documents(document_class, library):
             if hasattr(alone, "toarray"):
                 alone, value = alone.toarray(), value.toarray()
             if np.asarray(alone[0]).dtype.kind == "f":
-                rtol = 1e-5 if hasattr(model, "weights_") else 1e-12  # networks: single precision
-                np.testing.assert_allclose(alone[0], value[0], rtol=rtol, err_msg=name)
+                single = hasattr(model, "weights_")  # networks: single precision
+                rtol, atol = (1e-5, 1e-6) if single else (1e-12, 0)
+                np.testing.assert_allclose(alone[0], value[0], rtol=rtol, atol=atol, err_msg=name)
             else:
                 np.testing.assert_array_equal(alone[0], value[0], err_msg=name)
 
@@ -158,7 +166,7 @@ def test_the_order_of_the_documents_does_not_matter_to_a_sum(document_class, lib
 
 
 def test_an_integer_weight_is_a_repeated_document_and_zero_an_absent_one(document_class, library):
-    _weighted(document_class)
+    _sums(document_class)
     X, y = library.problem(document_class)
     weight = np.arange(len(X)) % 4
     kept = np.repeat(np.arange(len(X)), weight)

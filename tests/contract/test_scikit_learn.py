@@ -39,6 +39,12 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         "check_sample_weight_equivalence_on_dense_data": "sums of another order in float32 differ "
         "in the seventh digit, and the steps of training carry that on"
     },
+    "ViTClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": "sums of another order in float32 differ "
+        "in the seventh digit, and the steps of training carry that on",
+        "check_methods_subset_invariance": "asks for seven digits; products of one image and of "
+        "many are summed in another order, in float32",
+    },
     "SVC": dict.fromkeys(
         (
             "check_sample_weight_equivalence_on_dense_data",

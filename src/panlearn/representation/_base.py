@@ -158,11 +158,23 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
 
     def _changes(self) -> Callable[[torch.Tensor, Step], torch.Tensor]:
         if self.augment is not None:
-            return self.augment
+            return self._own_change
         if self.image_shape_ is None:
             return _jitter
         side = min(self.image_shape_[1:])
         return Augmentation(shift=max(1, side // 8), rotate=15.0, noise=0.3)
+
+    def _own_change(self, x: torch.Tensor, draws: Draws) -> torch.Tensor:
+        try:
+            made = self.augment(x, draws)  # type: ignore[misc]
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"augment failed on examples of {tuple(x.shape)}: {error}") from error
+        if not isinstance(made, torch.Tensor) or made.shape != x.shape:
+            raise ValueError(
+                f"augment must give a tensor of {tuple(x.shape)}, like what it is given; got "
+                f"{tuple(made.shape) if isinstance(made, torch.Tensor) else type(made).__name__}"
+            )
+        return made
 
     def _note(self, projected: torch.Tensor, step: Step) -> None:
         """Keep for the history how far from collapse the projections are."""

@@ -52,7 +52,8 @@ def variance_penalty(embedding: torch.Tensor, target: float = 1.0) -> torch.Tens
 
 def covariance_penalty(embedding: torch.Tensor) -> torch.Tensor:
     """Sum the squared covariances of different columns, over their number: VICReg's."""
-    covariance = torch.cov(embedding.T, correction=min(1, len(embedding) - 1))
+    centred = embedding - embedding.mean(dim=0)
+    covariance = centred.T @ centred / max(len(centred) - 1, 1)
     off = covariance - covariance.diagonal().diag_embed()
     return off.square().sum() / embedding.shape[1]
 

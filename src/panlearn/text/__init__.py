@@ -20,6 +20,7 @@ from panlearn.text.spell_corrector import SpellCorrector
 from panlearn.text.text_rank import TextRank
 from panlearn.text.tfidf_vectorizer import TfidfVectorizer
 from panlearn.text.word2vec import Word2Vec
+from panlearn.text.wordpiece_tokenizer import WordPieceTokenizer
 
 __all__ = [
     "PLSA",
@@ -34,6 +35,7 @@ __all__ = [
     "TextRank",
     "TfidfVectorizer",
     "Word2Vec",
+    "WordPieceTokenizer",
     "WordTokenizer",
     "cooccurrence",
     "edit_distance",

@@ -33,19 +33,15 @@ class Folder:
         self.path = path
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._places: dict[str, tuple[Path, str]] = {}
+        self._kinds: dict[str, str] = {}
         for file in _files(path):
             try:
                 with safe_open(file, framework="pt") as shard:
                     for name in shard.keys():
                         part = shard.get_slice(name)
-                        if (kind := part.get_dtype()) not in _DTYPES:
-                            raise CheckpointError(
-                                f"{file} holds {name!r} as {kind}; can be read: {_DTYPES}"
-                            )
                         self.shapes[name] = tuple(part.get_shape())
                         self._places[name] = file, name
-            except CheckpointError:
-                raise
+                        self._kinds[name] = part.get_dtype()
             except (SafetensorError, OSError, ValueError) as error:
                 raise CheckpointError(
                     f"{file} is damaged, or no file of safetensors: {error}"
@@ -56,10 +52,11 @@ class Folder:
         made = copy.copy(self)
         made.shapes = {prefix + name: shape for name, shape in self.shapes.items()}
         made._places = {prefix + name: place for name, place in self._places.items()}
+        made._kinds = {prefix + name: kind for name, kind in self._kinds.items()}
         return made
 
     def check(self, name: str, shape: tuple[int, ...]) -> None:
-        """Refuse a tensor that is not there or has another shape."""
+        """Refuse a tensor that is not there, has another shape, or holds no fractions."""
         if name not in self.shapes:
             raise CheckpointError(f"{self.path} lacks the tensor {name!r}")
         if self.shapes[name] != shape:
@@ -67,6 +64,8 @@ class Folder:
                 f"{self.path}: {name} has shape {self.shapes[name]}, but config.json asks for "
                 f"{shape}"
             )
+        if (kind := self._kinds[name]) not in _DTYPES:
+            raise CheckpointError(f"{self.path} holds {name!r} as {kind}; can be read: {_DTYPES}")
 
     def read(self, name: str) -> torch.Tensor:
         """Read a tensor."""

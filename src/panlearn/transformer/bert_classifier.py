@@ -1,0 +1,260 @@
+"""BERT fine-tuned to labels or to numbers: texts, or pairs of texts, in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+from torch import Tensor
+from torch.nn import functional as F
+
+from panlearn.core.estimator import fitting
+from panlearn.core.labels import require_two_classes
+from panlearn.core.random import generator
+from panlearn.neural._scaling import moments
+from panlearn.transformer._bert_texts import frame, read_pairs
+from panlearn.transformer._fine_tuning import FineTuned, read_labelled
+
+
+@dataclass(eq=False, repr=False)
+class BERTClassifier(ClassifierMixin, FineTuned):
+    r"""A BERT whose first token tells the class of a text, or of a pair of texts.
+
+    .. math::
+        p(y = k \mid x) = \operatorname{softmax}_k(W \tanh(P x_{\text{first}}) + b)
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    weights_ : dict of {str: ndarray}
+        What was learned.
+    config_ : BERTConfig
+        The shape of the encoder.
+    tokenizer_ : WordPieceTokenizer
+        Text to tokens.
+    n_tokens_ : int
+        Size of the vocabulary.
+    n_outputs_ : int
+        Scores of the network, one a class.
+    history_ : dict of {str: list}
+        Losses of each epoch.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether training ended by itself.
+
+    Notes
+    -----
+    All weights learn; `freeze` and `lora` hold those of the encoder fixed. From a trained encoder a
+    learning rate of 2e-5 to 5e-5 and a few epochs are usual; the default rate is for one that
+    starts from nothing. A text beyond the context is cut, of a pair the longer text. A document is
+    a text, a list of tokens, or a tuple of two texts.
+
+    References
+    ----------
+    J. Devlin, M.-W. Chang, K. Lee and K. Toutanova (2019). BERT: pre-training of deep bidirectional
+    transformers for language understanding. NAACL. doi:10.18653/v1/N19-1423
+
+    Examples
+    --------
+    >>> from panlearn.transformer import BERTClassifier
+    >>> texts = ["sun and sand", "snow and ice", "hot sand", "cold ice"] * 5
+    >>> model = BERTClassifier(learning_rate=1e-2, max_epochs=30, random_state=0)
+    >>> model.fit(texts, ["warm", "cold"] * 10).predict(["ice and snow", "hot sun"]).tolist()
+    ['cold', 'warm']
+    """
+
+    @fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled texts.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of tuple of two str
+            Documents, or pairs of them.
+        y : array-like of shape (n_documents,)
+            Their labels.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weights of the documents.
+
+        Returns
+        -------
+        BERTClassifier
+            The model itself.
+        """
+        documents, labels, weight = read_labelled(self, X, y, sample_weight)
+        labels = column_or_1d(np.asarray(labels), warn=True)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        require_two_classes(self.classes_)
+        self.n_outputs_ = len(self.classes_)
+        start = self._begin(documents)
+        rows = frame(self.tokenizer_, documents, self.config_.context)
+        wanted, weights = torch.from_numpy(codes), torch.from_numpy(weight)
+
+        def losses(scores: Tensor, index: Tensor) -> Any:
+            labels, share = (t[index.cpu()].to(scores.device) for t in (wanted, weights))
+            return F.cross_entropy(scores, labels, reduction="none"), share
+
+        self._train(rows, start, losses, generator(self.random_state), strata=codes)
+        return self
+
+    def _scores(self, X: Any) -> np.ndarray:
+        self._require_fitted()
+        rows = frame(self.tokenizer_, read_pairs(X), self.config_.context)
+        return self._computed(rows, (len(rows), self.n_outputs_))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the scores of the classes before the softmax.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of tuple of two str
+            Documents, or pairs of them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_classes)
+            For two classes the difference, of shape (n_documents,).
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of tuple of two str
+            Documents, or pairs of them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_classes)
+        """
+        return np.exp(log_softmax(self._scores(X), axis=1))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the most probable label of each text.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of tuple of two str
+            Documents, or pairs of them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+
+@dataclass(eq=False, repr=False)
+class BERTRegressor(RegressorMixin, FineTuned):
+    r"""A BERT whose first token tells a number for a text, or for a pair of texts.
+
+    .. math::
+        \hat y = \mu + \sigma\,(w^\top \tanh(P x_{\text{first}}) + b)
+
+    Attributes
+    ----------
+    target_mean_, target_scale_ : float
+        The numbers :math:`\mu` and :math:`\sigma`: mean and deviation of the targets.
+    weights_ : dict of {str: ndarray}
+        What was learned.
+    config_ : BERTConfig
+        The shape of the encoder.
+    tokenizer_ : WordPieceTokenizer
+        Text to tokens.
+    n_tokens_ : int
+        Size of the vocabulary.
+    n_outputs_ : int
+        One.
+    history_ : dict of {str: list}
+        Losses of each epoch, half the squared error in deviations.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether training ended by itself.
+
+    Notes
+    -----
+    As `BERTClassifier`, with the squared error for a loss. The similarity of two texts is a target
+    of pairs.
+
+    References
+    ----------
+    J. Devlin, M.-W. Chang, K. Lee and K. Toutanova (2019). BERT: pre-training of deep bidirectional
+    transformers for language understanding. NAACL. doi:10.18653/v1/N19-1423
+
+    Examples
+    --------
+    >>> from panlearn.transformer import BERTRegressor
+    >>> texts = ["good", "very good", "bad", "very bad"] * 5
+    >>> model = BERTRegressor(learning_rate=1e-2, max_epochs=30, random_state=0)
+    >>> model = model.fit(texts, [1, 2, -1, -2] * 5)
+    >>> bool(model.predict(["very good"])[0] > model.predict(["bad"])[0] + 1)
+    True
+    """
+
+    @fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from texts with numbers.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of tuple of two str
+            Documents, or pairs of them.
+        y : array-like of shape (n_documents,)
+            Their numbers.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weights of the documents.
+
+        Returns
+        -------
+        BERTRegressor
+            The model itself.
+        """
+        documents, numbers, weight = read_labelled(self, X, y, sample_weight)
+        targets = column_or_1d(np.asarray(numbers), warn=True)
+        targets = check_array(targets, ensure_2d=False, dtype=np.float64, input_name="y")
+        self.n_outputs_ = 1
+        start = self._begin(documents)
+        if not (self.warm_start and "target_mean_" in vars(self)):
+            mean, scale = moments(targets[:, None], weight)
+            self.target_mean_, self.target_scale_ = float(mean[0]), float(scale[0])
+        rows = frame(self.tokenizer_, documents, self.config_.context)
+        scaled = (targets - self.target_mean_) / self.target_scale_
+        wanted, weights = torch.from_numpy(scaled.astype(np.float32)), torch.from_numpy(weight)
+
+        def losses(found: Tensor, index: Tensor) -> Any:
+            aims, share = (t[index.cpu()].to(found.device) for t in (wanted, weights))
+            return (found[:, 0] - aims).square() / 2, share
+
+        self._train(rows, start, losses, generator(self.random_state))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give a number for each text.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of tuple of two str
+            Documents, or pairs of them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        self._require_fitted()
+        rows = frame(self.tokenizer_, read_pairs(X), self.config_.context)
+        found = self._computed(rows, (len(rows), 1))[:, 0]
+        return found.astype(np.float64) * self.target_scale_ + self.target_mean_
