@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from panlearn.transformer import ExpertsConfig, GPTConfig, LatentConfig, RotaryScaling, _plain
-from panlearn.transformer._decoder import Decoder, n_parameters, shapes
 from panlearn.transformer._cache import Cache
+from panlearn.transformer._decoder import Decoder, n_parameters, shapes
 from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._plain import PlainDecoder
 
