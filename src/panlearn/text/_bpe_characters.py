@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class Characters:
     def encode(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         """The ids of all strings, one after the other, and where those of each end."""
         content, parts = texts.text.tobytes(), []
-        for start, stop in zip(texts.offsets[:-1].tolist(), texts.offsets[1:].tolist()):
+        for start, stop in pairwise(texts.offsets.tolist()):
             string = content[start:stop].decode("utf-8", "surrogatepass")
             symbols = [number for letter in string for number in self._spelling(letter)]
             ids = np.array(symbols, dtype=np.int32)

@@ -118,6 +118,8 @@ class ExpertsConfig(Value):
             raise ValueError(f"n_groups={self.n_groups} does not divide {self.n_experts} experts")
         if self.n_chosen_groups > self.n_groups:
             raise ValueError(f"n_chosen_groups={self.n_chosen_groups} of {self.n_groups} groups")
+        if self.balance_rate and self.gate == "softmax":
+            raise ValueError("a bias balances gates that are sigmoid; with softmax set it to zero")
         allowed = self.n_experts // self.n_groups * self.n_chosen_groups
         if self.n_chosen > allowed:
             raise ValueError(f"n_chosen={self.n_chosen}, but a token sees {allowed} experts")

@@ -25,6 +25,7 @@ from panlearn.transformer._config import GPTConfig
 from panlearn.transformer._decoder import Decoder
 from panlearn.transformer._language import (
     Windows,
+    balanced_losses,
     check_tokens,
     held_out,
     next_token_losses,
@@ -94,8 +95,10 @@ class DecoderModel(LanguageModel):
             return next_token_losses
         if self.separate_documents and self.end_token_ is None:
             raise ValueError("separate_documents needs a token between them, and there is none")
+        balanced = config.experts is not None and config.experts.balance_rate > 0
         separator = self.end_token_ if self.separate_documents else None
-        return functools.partial(training_losses, separator=separator)
+        objective = balanced_losses if balanced else training_losses
+        return functools.partial(objective, separator=separator)
 
     def _tokens(self, X: Any) -> np.ndarray:
         """Read the documents as one stream; learn how, unless that is known from before."""
