@@ -14,15 +14,14 @@ import torch
 
 from panlearn.transformer import ExpertsConfig, MixtureOfExperts
 
-config = ExpertsConfig(n_experts=8, n_chosen=2, hidden=16, gate="sigmoid", balance_rate=0.01)
+config = ExpertsConfig(n_experts=8, n_chosen=2, hidden=16, gate="sigmoid", balance_rate=0.004)
 with torch.random.fork_rng():
     torch.manual_seed(0)
     layer = MixtureOfExperts(16, config)
 tokens = torch.randn(1024, 16, generator=torch.Generator().manual_seed(1))
 tokens[:, 0] = 3.0  # what all tokens share, and some experts like
 with torch.no_grad():
-    layer.router.weight[:, 0] = torch.linspace(-0.5, 0.5, 8)
-    layer.router.weight[:, 1:] *= 20
+    layer.router.weight[:, 0] = torch.linspace(-0.7, 0.7, 8)
 
 shares = []
 for _ in range(200):
