@@ -1,5 +1,6 @@
 """Files of tokenizers as models bring them, against the package tokenizers on a hard corpus."""
 
+import json
 from pydoc_data.topics import topics
 
 import pytest
@@ -67,26 +68,10 @@ def characters(first):
         vocab_size=900, special_tokens=[*SPECIAL, *spelt], show_progress=False, limit_alphabet=70
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
-    # the words are cut while it learns; the files of models do not
-    cut = (
-        None if first == "prepend" else pre_tokenizers.Metaspace(prepend_scheme=first, split=False)
-    )
-    content = tokenizer.to_str()
-    import json
-
-    document = json.loads(content)
-    document["pre_tokenizer"] = (
-        None
-        if cut is None
-        else {
-            **{
-                "type": "Metaspace",
-                "replacement": "\u2581",
-                "prepend_scheme": first,
-                "split": False,
-            }
-        }
-    )
+    # words are cut while it learns; the files of models do not
+    document = json.loads(tokenizer.to_str())
+    cut = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": first, "split": False}
+    document["pre_tokenizer"] = None if first == "prepend" else cut
     document["added_tokens"] = [t for t in document["added_tokens"] if t["content"] in SPECIAL]
     tokenizer = Tokenizer.from_str(json.dumps(document))
     ends = [] if first == "never" else [decoders.Strip(" ", 1, 0)]
@@ -166,7 +151,7 @@ def test_special_tokens_are_theirs(pair):
 
 
 def test_they_read_what_we_write(pair, tmp_path):
-    theirs, ours, path = pair
+    theirs, ours, _ = pair
     ours.to_huggingface(tmp_path / "tokenizer.json")
     written = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     again = BPETokenizer.from_huggingface(tmp_path / "tokenizer.json")

@@ -16,7 +16,9 @@ from panlearn.text._pretokenize import PATTERNS, boundaries, character_classes
 REGEX = {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2, "spaces": "(?s:.)[^\u2581]*"}
 # The tables of Python and of regex are of different years: only what both know to be assigned.
 KNOWN = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) != "Cn"]
-TRICKY = st.text("\u2581'sStTdDmMlLvVrReEſK \n\r\t\x0b\xa0\u3000\u2028aé世१Ⅷ²0.-\u0301\ud800\x1c\x00😀")
+TRICKY = st.text(
+    "\u2581'sStTdDmMlLvVrReEſK \n\r\t\x0b\xa0\u3000\u2028aé世१Ⅷ²0.-\u0301\ud800\x1c\x00😀"
+)
 ANY = st.lists(st.sampled_from(KNOWN), max_size=40).map("".join)
 
 

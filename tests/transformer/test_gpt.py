@@ -341,8 +341,9 @@ def test_documents_are_kept_apart_in_training():
         GPT(config, separate_documents=True, max_epochs=1).fit(stream)
 
 
-def test_the_start_token_comes_from_the_tokenizers_file(model, tmp_path):
+def test_the_start_token_comes_from_the_tokenizers_file(tmp_path):
     """Where it puts one before a text it is put there, whatever config.json says; else not."""
+    model = GPT(GPTConfig(1, 8, 2, 8), max_epochs=1, random_state=0).fit(TEXTS)
     model.save_pretrained(tmp_path)
     mark = model.end_token_
     edited = json.loads((tmp_path / "config.json").read_text()) | {"bos_token_id": 65}

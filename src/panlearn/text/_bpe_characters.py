@@ -40,7 +40,7 @@ class Normal:
         tokens; before those that do not begin with a space; before the first of these; nowhere.
     """
 
-    def __init__(self, form: str | None, alphabet: str, prefix: str) -> None:
+    def __init__(self, form: Any, alphabet: str, prefix: str) -> None:
         self.form, self._prefix = form, prefix
         self._spaces = alphabet == "characters"
         self.idle = form is None and not self._spaces

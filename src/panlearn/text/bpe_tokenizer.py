@@ -312,7 +312,7 @@ class BPETokenizer(ByteLevelTokenizer):
 
     def _state(self) -> files.State:
         self._require_fitted()
-        learned = {"vocab": self.vocab_, "merges": self.merges_}
+        learned: files.State = {"vocab": self.vocab_, "merges": self.merges_}
         learned |= {"special_tokens": self.special_tokens_, "start_token": self.start_token_}
         return learned | {name: getattr(self, name) for name in files.STYLE}
 

@@ -275,8 +275,9 @@ class GPTConfig(Value):
             experts = {"n_experts": 8, "n_chosen": 2, "hidden": width}
             groups = {"n_groups": 2, "n_chosen_groups": 1, "n_dense": 1}
             hidden = 3 * width
-        rule = {"gate": "sigmoid", "scale": 2.5, "n_shared": 1, "balance_rate": 1e-3}
-        parts = {"latent": latent, "experts": ExpertsConfig(**{**experts, **groups, **rule})}
+        rule: dict[str, Any] = {"gate": "sigmoid", "scale": 2.5, "n_shared": 1}
+        rule["balance_rate"] = 1e-3
+        parts = {"latent": latent, "experts": ExpertsConfig(**{**rule, **experts, **groups})}
         return cls.llama(**{**sizes, **parts, "hidden": hidden, **changes})
 
     @property

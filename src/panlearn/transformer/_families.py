@@ -209,8 +209,6 @@ def _deepseek_facts(config: GPTConfig) -> Facts:
     }
 
 
-_QWEN3 = {"key_norm": True}
-_QWEN2 = {"query_bias": True}
 FAMILIES = {
     family.kind: family
     for family in (
@@ -228,17 +226,17 @@ FAMILIES = {
             "qwen2",
             "Qwen2ForCausalLM",
             LLAMA,
-            functools.partial(_qwen_config, **_QWEN2),
+            functools.partial(_qwen_config, query_bias=True),
             _facts,
-            functools.partial(llama_holds, **_QWEN2),
+            functools.partial(llama_holds, query_bias=True),
         ),
         Family(
             "qwen3",
             "Qwen3ForCausalLM",
             LLAMA,
-            functools.partial(_qwen_config, **_QWEN3),
+            functools.partial(_qwen_config, key_norm=True),
             _facts,
-            functools.partial(llama_holds, **_QWEN3),
+            functools.partial(llama_holds, key_norm=True),
         ),
         Family(
             "mixtral",

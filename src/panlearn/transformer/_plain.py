@@ -120,7 +120,8 @@ class PlainDecoder:
             part = split[:, first : first + n]
             rows = np.ascontiguousarray(part).reshape(-1, config.head_size)
             epsilon = np.float32(config.norm_epsilon)
-            part[:] = _normed(rows, *scale, epsilon, True).reshape(part.shape)
+            normed: Any = _normed(rows, scale[0], scale[1], epsilon, True)
+            part[:] = normed.reshape(part.shape)
             first += n
 
     def _product(self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
