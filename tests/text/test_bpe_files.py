@@ -72,7 +72,7 @@ def _without(mapping, key):
 
 WRONG = {
     "no BPE": lambda d: d["model"].update(type="WordPiece"),
-    "normalises": lambda d: d.update(normalizer={"type": "NFC"}),
+    "normalises": lambda d: d.update(normalizer={"type": "Lowercase"}),
     "dropout": lambda d: d["model"].update(dropout=0.1),
     "takes spaces": lambda d: d["added_tokens"][0].update(lstrip=True),
     "no token for the bytes": lambda d: d["model"].update(vocab=_without(d["model"]["vocab"], "a")),

@@ -135,7 +135,7 @@ def test_sizes_are_refused_before_memory_is_taken(broken, monkeypatch):
     kind = json.loads((broken / "config.json").read_text())["model_type"]
     width = "n_embd" if kind == "gpt2" else "hidden_size"
     edit(broken, **{width: 2**40})
-    with pytest.raises(CheckpointError, match="shape|absurd sizes"):
+    with pytest.raises(CheckpointError, match=r"shape|absurd sizes"):
         GPT.from_pretrained(broken)
     if kind == "deepseek_v3":
         edit(broken, **{width: 16, "n_routed_experts": 2 * 10**9})
@@ -156,7 +156,7 @@ def test_parts_that_only_sum_up_to_the_right_shape(tmp_path):
         GPT.from_pretrained(tmp_path)
     tensors[f"{layer}q_proj.weight"] = torch.zeros(16, 16, dtype=torch.int8)
     save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(CheckpointError, match="q_proj.weight' as I8"):
+    with pytest.raises(CheckpointError, match=r"q_proj\.weight' as I8"):
         GPT.from_pretrained(tmp_path)
 
 
@@ -183,7 +183,7 @@ def test_weights_keep_half_precision(saved, tmp_path, dtype):
     assert all(value.itemsize == 2 for value in half.weights_.values())
     assert {str(p.dtype) for p in half.module_.parameters()} == {f"torch.{dtype}"}
     exact = getattr(torch, dtype)
-    for name, value in half.weights_.items():
+    for name in half.weights_:
         rounded = torch.from_numpy(model.weights_[name]).to(exact)
         assert torch.equal(half.module_.state_dict()[name], rounded)
     rough = 0.05 * np.abs(model.score_samples(TEXTS))

@@ -293,6 +293,8 @@ def test_parts_of_a_matrix_on_threads_change_no_bit(plain_config, monkeypatch):
 
     whole = scores()
     monkeypatch.setattr(_plain, "_PART", 100)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(_plain, "n_threads", lambda: 3)
     parts = scores()
     assert torch.equal(whole, parts)
 
@@ -313,6 +315,20 @@ def test_many_rows_go_by_tensors_and_give_the_same_tokens(plain_config):
     assert not PlainDecoder.suits(decoder, len(prompts))
     few = generate(decoder, prompts[:3], 20)
     np.testing.assert_array_equal(generate(decoder, prompts, 20)[:3], few)
+
+
+def test_the_way_of_a_step_follows_from_rows_and_width():
+    """One row by loops whatever its width; several only while they are small."""
+
+    def loops(width, n_rows):
+        with torch.device("meta"):
+            decoder = Decoder(GPTConfig(1, width, 1, 4), 5)
+        decoder.tokens.to_empty(device="cpu")
+        return PlainDecoder.suits(decoder, n_rows)
+
+    assert [loops(64, n) for n in (1, 16, 17)] == [True, True, False]
+    assert [loops(768, n) for n in (1, 8, 16)] == [True, True, False]
+    assert [loops(16384, n) for n in (1, 2)] == [True, False]
 
 
 def test_double_precision_goes_by_tensors(plain_config):

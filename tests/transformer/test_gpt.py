@@ -1,4 +1,5 @@
 import copy
+import json
 import math
 
 import numpy as np
@@ -280,3 +281,83 @@ def test_every_end_token_ends_a_text_and_is_written(model, tmp_path):
     small.end_tokens_ = (small.end_token_, 98)
     small.save_pretrained(tmp_path)
     assert GPT.from_pretrained(tmp_path).end_tokens_ == (small.end_token_, 98)
+
+
+def test_special_tokens_in_a_prompt_are_text_unless_asked_for(model):
+    mark = next(iter(model.tokenizer_.special_tokens_))
+    ids = model.tokenizer_.encode(f"the{mark}", special="atomic")
+    expected = model.generate([ids], max_tokens=6)[0]
+    assert model.generate(f"the{mark}", max_tokens=6, special="atomic") == model.tokenizer_.decode(
+        expected
+    )
+    (asked,) = model._answers([f"the{mark}"], (), "atomic")
+    (usual,) = model._answers([f"the{mark}"], ())
+    assert asked.prompt.tolist() == ids
+    assert len(usual.prompt) == len("the") + len(mark)  # its letters
+    with pytest.raises(ValueError, match="special token"):
+        model.generate(f"the{mark}", special="refuse")
+    (found,) = model.complete(f"the{mark}", max_tokens=2, special="atomic", temperature=0.0)
+    assert found[0].tokens.tolist()[: len(expected)] == expected[:2]
+    assert "".join(model.stream(f"the{mark}", max_tokens=6, special="atomic")) == (
+        model.generate(f"the{mark}", max_tokens=6, special="atomic")
+    )
+
+
+def test_a_padded_vocabulary_works(model, tmp_path):
+    """More rows than the tokenizer has tokens, as files have them for speed: those have no text."""
+    padded = copy.deepcopy(model)
+    table = padded.weights_["tokens.weight"]
+    padded.weights_ = {**padded.weights_, "tokens.weight": np.pad(table, ((0, 7), (0, 0)))}
+    padded.n_tokens_ += 7
+    assert padded.perplexity(TEXTS) == pytest.approx(model.perplexity(TEXTS), rel=0.2)
+    assert padded.generate("the ", max_tokens=9) == model.generate("the ", max_tokens=9)
+    loud = copy.deepcopy(padded)  # a token of the padding is the most probable one everywhere
+    state = loud._decoder.states(torch.tensor([loud.tokenizer_.encode("the ")]))[0, -1]
+    loud.weights_["tokens.weight"][-1] = 50 * state.detach().numpy()
+    assert loud.generate([loud.tokenizer_.encode("the ")], max_tokens=1) == [[loud.n_tokens_ - 1]]
+    assert loud.generate("the ", max_tokens=1) == ""
+    assert "".join(loud.stream("the ", max_tokens=1)) == ""
+    short = copy.deepcopy(model)  # and fewer rows than tokens
+    short.n_tokens_ = 100
+    with pytest.raises(ValueError, match="vocabulary has 0 to 99"):
+        short.generate("the ")
+
+
+def test_documents_are_kept_apart_in_training():
+    """The text after a mark follows from the other document alone: apart, it cannot be known."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh"), 6)) for _ in range(40)]
+    texts = [word for word in words for _ in range(2)]  # each comes twice, one after the other
+    settings = {"learning_rate": 1e-2, "max_epochs": 25, "batch_size": 8, "random_state": 0}
+    config = GPTConfig(2, 32, 2, 28)
+    joined, apart = (
+        GPT(config, separate_documents=each, **settings).fit(texts) for each in (False, True)
+    )
+    assert apart.history_["loss"][-1] != joined.history_["loss"][-1]
+    # a document that is read alone is what training apart saw
+    assert apart.perplexity(words) < joined.perplexity(words)
+    stream = np.arange(50) % 7
+    with pytest.raises(ValueError, match="separate_documents"):
+        GPT(config, separate_documents=True, max_epochs=1).fit(stream)
+
+
+def test_the_start_token_comes_from_the_tokenizers_file(tmp_path):
+    """Where it puts one before a text it is put there, whatever config.json says; else not."""
+    model = GPT(GPTConfig(1, 8, 2, 8), max_epochs=1, random_state=0).fit(TEXTS)
+    model.save_pretrained(tmp_path)
+    mark = model.end_token_
+    edited = json.loads((tmp_path / "config.json").read_text()) | {"bos_token_id": 65}
+    (tmp_path / "config.json").write_text(json.dumps(edited))
+    plain = GPT.from_pretrained(tmp_path)
+    (answer,) = plain._answers(["the"], ())
+    assert answer.prompt.tolist() == plain.tokenizer_.encode("the")
+    tokenizer = copy.deepcopy(model.tokenizer_)
+    tokenizer.start_token_ = mark
+    tokenizer.to_huggingface(tmp_path / "tokenizer.json")
+    started = GPT.from_pretrained(tmp_path)
+    assert started.start_token_ == mark
+    (answer,) = started._answers(["the"], ())
+    assert answer.prompt.tolist() == [mark, *plain.tokenizer_.encode("the")]
+    name = next(iter(tokenizer.special_tokens_))
+    (once,) = started._answers([f"{name}the"], (), "atomic")
+    assert once.prompt.tolist() == answer.prompt.tolist()  # not twice

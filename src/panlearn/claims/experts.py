@@ -147,7 +147,7 @@ def empty_experts_leave_the_token() -> Iterator[Evidence]:
     zero. Shared experts act on every token.
     """
     config = ExpertsConfig(4, 2, 5, n_shared=1, gate="sigmoid")
-    layer = MixtureOfExperts(16, config).double().requires_grad_(False)
+    layer: Any = MixtureOfExperts(16, config).double().requires_grad_(False)
     block = Block([torch.nn.Identity(), torch.nn.Identity()], _Nothing(), layer, 0.0)
     x = _tokens()
     before = layer.experts_down.clone()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.threads import threads
+from panlearn.text._bpe_characters import Characters, Normal, written
 from panlearn.text._bpe_encoding import MOST, Memory, empty_memory, encode, merge_table
 from panlearn.text._piece_counts import Texts, to_utf8
 from panlearn.text._pretokenize import PATTERNS, character_classes
@@ -51,7 +52,8 @@ class Codec:
     Parameters
     ----------
     vocab : dict of {str: int}
-        Tokens in GPT-2's printable characters; among them are all single bytes.
+        Tokens in GPT-2's printable characters; among them are all single bytes. With an alphabet of
+        characters, tokens as they are.
     merges : list of (str, str)
         In the order of their ranks.
     special : dict of {str: int}
@@ -60,6 +62,10 @@ class Codec:
         How text is cut into pieces.
     whole : bool
         Whether a piece that is a token is taken as it is, whatever the merges say.
+    alphabet : {"bytes", "characters"}
+        What merges begin with.
+    normal : Normal
+        What is done to a text before.
     """
 
     def __init__(
@@ -69,15 +75,21 @@ class Codec:
         special: dict[str, int],
         pattern: str,
         whole: bool,
+        alphabet: str,
+        normal: Normal,
     ) -> None:
-        self.tokens = {number: unspell(token) for token, number in vocab.items()}
+        read = unspell if alphabet == "bytes" else written
+        self.tokens = {number: read(token) for token, number in vocab.items()}
+        self.normal = normal
         self.texts = self.tokens | {number: to_utf8(token) for token, number in special.items()}
         self.special = special
         longest_first = sorted(special, key=len, reverse=True)
         self._special_pattern = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
-        byte_ids = np.array([vocab[spell(bytes([byte]))] for byte in range(256)])
-        ids = [(vocab[a], vocab[b], vocab[a + b]) for a, b in merges]
-        self._merges = merge_table(np.array(ids, dtype=np.int64).reshape(-1, 3), byte_ids)
+        self._characters = Characters(vocab, merges) if alphabet == "characters" else None
+        if self._characters is None:
+            byte_ids = np.array([vocab[spell(bytes([byte]))] for byte in range(256)])
+            ids = [(vocab[a], vocab[b], vocab[a + b]) for a, b in merges]
+            self._merges = merge_table(np.array(ids, dtype=np.int64).reshape(-1, 3), byte_ids)
         self._pattern, self._whole = PATTERNS[pattern], whole
         self._memories: list[Memory] = []  # a thread takes one and puts it back
 
@@ -92,6 +104,8 @@ class Codec:
 
     def encode_strings(self, texts: Texts, pattern: int) -> tuple[np.ndarray, np.ndarray]:
         """The ids of all strings, one after the other, and where those of each end."""
+        if self._characters is not None:
+            return self._characters.encode(texts)
         memory = self._memories.pop() if self._memories else self._new_memory()
         ids, ends, memory = encode(
             texts.text, texts.offsets, pattern, character_classes(), self._merges, memory
@@ -102,7 +116,7 @@ class Codec:
 
     def _encode_block(self, documents: list[Any], special: str) -> list[np.ndarray]:
         if special == "text" or not self.special:
-            texts = Texts.of(documents)
+            texts = Texts.of([self.normal.document(document) for document in documents])
             ids, ends = self.encode_strings(texts, self._pattern)
             bounds = ends[texts.documents]
         else:
@@ -132,7 +146,7 @@ class Codec:
                     )
                 after += range(n_strings + len(strings), n_strings + len(strings) + len(parts) // 2)
                 marks += [self.special[mark] for mark in parts[1::2]]
-                strings += parts[::2]
+                strings += [self.normal(part, i == 0) for i, part in enumerate(parts[::2])]
             split.append(strings)
             n_strings += len(strings)
         return split, np.array(after, dtype=np.int64), np.array(marks, dtype=np.int32)

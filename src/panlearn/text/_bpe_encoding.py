@@ -139,12 +139,18 @@ def _merge_piece(
     text: np.ndarray, start: int, stop: int, merges: MergeTable, ids: np.ndarray, at: int
 ) -> int:
     """Write the ids of one piece to `ids` from `at`, and say how many there are."""
-    size = stop - start
-    symbols = ids[at : at + size]  # a symbol stands where its first byte is
-    for k in range(size):
+    symbols = ids[at : at + stop - start]  # a symbol stands where its first byte is
+    for k in range(stop - start):
         symbols[k] = merges.bytes[text[start + k]]
-    if size == 1:
-        return 1
+    return merge_symbols(symbols, merges)
+
+
+@njit(cache=True, nogil=True)
+def merge_symbols(symbols: np.ndarray, merges: MergeTable) -> int:
+    """Merge symbols in their place, and say how many are left."""
+    size = len(symbols)
+    if size < 2:
+        return size
     left, right = np.arange(-1, size - 1), np.arange(1, size + 1)
     heap: list[Any] = [np.int64(0) for _ in range(0)]  # rank << 32 | place
     for k in range(size - 1):

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from panlearn.text._base import TextModel
-from panlearn.text._bpe_codec import Codec, decode_bytes, lenient, spell
+from panlearn.text._bpe_characters import SPACE, Normal
+from panlearn.text._bpe_codec import Codec, decode_bytes, lenient
 from panlearn.text._documents import as_list
 from panlearn.text._piece_counts import to_utf8
 
@@ -23,6 +24,9 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
 
     pattern: str
     ignore_merges: bool
+    alphabet: str
+    prefix: str
+    normalize: str | None
     vocab_: dict[str, int]
     merges_: list[tuple[str, str]]
     special_tokens_: dict[str, int]
@@ -83,16 +87,24 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         -------
         ids : list of int
         offsets : list of (int, int)
-            Where each token starts and ends in the text. Tokens that are parts of one character
-            have the place of that character.
+            Where each token starts and ends in the text, after its normalisation if there is one.
+            Tokens that are parts of one character have the place of that character.
         """
+        codec = self._codec()
+        if not codec.normal.idle and special == "atomic":
+            raise ValueError("offsets of a normalised text with special tokens are not known")
         ids = self._encode([_one(text)], special)[0]
-        pieces = self._codec().texts
-        ends = np.cumsum([len(pieces[i]) for i in ids.tolist()], dtype=np.int64)
-        heads = (np.frombuffer(to_utf8(text), dtype=np.uint8) & 0xC0) != 0x80
+        sizes = [len(codec.texts[i]) for i in ids.tolist()]
+        normal = codec.normal(text).replace(SPACE, " ") if not codec.normal.idle else text
+        if codec.normal.prefixes(text):  # a space that does not stand in the text
+            normal, sizes[0] = normal[1:], sizes[0] - 1
+        if not normal:
+            return ids.tolist(), [(0, 0)] * len(ids)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        heads = (np.frombuffer(to_utf8(normal), dtype=np.uint8) & 0xC0) != 0x80
         character = np.cumsum(heads) - 1  # that each byte belongs to
-        starts = character[np.concatenate([[0], ends[:-1]])] if len(ids) else ends
-        stops = character[ends - 1] + 1
+        starts = character[np.concatenate([[0], ends[:-1]])]
+        stops = np.where(ends > 0, character[ends - 1] + 1, 0)
         return ids.tolist(), list(zip(starts.tolist(), stops.tolist(), strict=True))
 
     def transform(self, X: Any) -> list[np.ndarray]:
@@ -137,7 +149,8 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         -------
         str
         """
-        return decode_bytes(b"".join(self._decode(ids, skip_special_tokens)), errors)
+        text = decode_bytes(b"".join(self._decode(ids, skip_special_tokens)), errors)
+        return text if continued or not self._is_prefixed else text.removeprefix(" ")
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
         """Give the bytes of ids, whether they are text or not.
@@ -175,9 +188,12 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
             What an id adds to the text; a character that several make comes with the last.
         """
         decoder = codecs.getincrementaldecoder("utf-8")(lenient(errors))
+        begins = self._is_prefixed
         for content in self._decode(ids, skip_special_tokens):
             if text := decoder.decode(content):
-                yield text
+                text, begins = text.removeprefix(" ") if begins else text, False
+                if text:
+                    yield text
         if text := decoder.decode(b"", final=True):
             yield text
 
@@ -208,10 +224,9 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         list of str
         """
         ids = list(ids)
-        contents = list(self._decode(ids, False))
-        special = {number: token for token, number in self.special_tokens_.items()}
-        named = zip(ids, contents, strict=True)
-        return [special[i] if i in special else spell(content) for i, content in named]
+        list(self._decode(ids, False))  # refuses what is no id
+        named = {i: token for token, i in (self.vocab_ | self.special_tokens_).items()}
+        return [named[i] for i in ids]
 
     def _encode(self, texts: Any, special: str) -> list[np.ndarray]:
         codec, documents = self._codec(), as_list(texts)
@@ -222,13 +237,20 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
     def _decode(self, ids: Iterable[int], skip_special_tokens: bool) -> Iterator[bytes]:
         return self._codec().decode(ids, skip_special_tokens)
 
+    @property
+    def _is_prefixed(self) -> bool:
+        """Whether texts may begin with a space that was put there."""
+        return self.alphabet == "characters" and self.prefix != "never"
+
     def _codec(self) -> Codec:
         """The compiled tables of what was learned, made when they are first needed."""
         self._require_fitted()
         made = (self.vocab_, self.merges_, self.special_tokens_, self.pattern, self.ignore_merges)
+        style = (self.alphabet, self.prefix, self.normalize)
         kept = vars(self).get("_compiled")
-        if kept is None or any(a is not b for a, b in zip(kept[0], made, strict=True)):
-            kept = self._compiled = (made, Codec(*made))
+        if kept is None or any(a is not b for a, b in zip(kept[0], made + style, strict=True)):
+            normal = Normal(self.normalize, self.alphabet, self.prefix)
+            kept = self._compiled = (made + style, Codec(*made, self.alphabet, normal))
         return kept[1]
 
     def __getstate__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Texts as UTF-8, and counts of the pieces that they are cut into, which merge."""
+"""Texts as UTF-8, and counts of the pieces that a pattern cuts them into, which merge."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-r"""Cutting text into pieces before byte pairs are merged: two patterns, as compiled scanners.
+r"""Cutting text into pieces before byte pairs are merged: patterns, as compiled scanners.
 
 A piece never reaches over a boundary of these patterns, and no merge crosses one:
 
 - ``gpt2``: ``'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+``
 - ``llama3``: ``(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+``
+- ``qwen2``: the same, with ``\p{N}`` in place of ``\p{N}{1,3}``
+- ``digits``: each number by itself, and what lies between two by the pattern of ``gpt2``
+- ``spaces``: a piece begins where a space does, which is written as U+2581
 
 The scanners walk UTF-8 and decode only what is not ASCII. The bytes must be well formed, but for
 surrogates, which Python encodes with ``surrogatepass``.
@@ -18,7 +21,7 @@ import numpy as np
 from numba import njit
 
 OTHER, LETTER, NUMBER, SPACE = 0, 1, 2, 3
-PATTERNS = {"gpt2": 0, "llama3": 1}
+PATTERNS = {"gpt2": 0, "llama3": 1, "qwen2": 2, "digits": 3, "spaces": 4}
 WHOLE = -1  # no pattern: the text is one piece
 # The property White_Space; str.isspace has four control characters more.
 _SPACES = [*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
@@ -48,7 +51,13 @@ def next_piece(text: np.ndarray, start: int, stop: int, pattern: int, classes: n
     if pattern == 0:
         return _next_gpt2(text, start, stop, classes)
     if pattern == 1:
-        return _next_llama3(text, start, stop, classes)
+        return _next_llama3(text, start, stop, classes, 3)
+    if pattern == 2:
+        return _next_llama3(text, start, stop, classes, 1)
+    if pattern == 3:
+        return _next_digits(text, start, stop, classes)
+    if pattern == 4:
+        return _next_spaces(text, start, stop)
     return stop
 
 
@@ -69,7 +78,36 @@ def _next_gpt2(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> 
 
 
 @njit(cache=True, nogil=True)
-def _next_llama3(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> int:
+def _next_digits(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> int:
+    kind = _class_at(text, start, classes)
+    if kind == NUMBER:
+        return start + _width(text[start])
+    if kind != SPACE:
+        return _next_gpt2(text, start, stop, classes)
+    if text[start] == _BLANK and start + 1 < stop:
+        kind = _class_at(text, start + 1, classes)
+        if kind != SPACE and kind != NUMBER:
+            return _run(text, start + 1, stop, kind, classes)
+    end = _run(text, start, stop, SPACE, classes)
+    if end < stop and _class_at(text, end, classes) == NUMBER:  # what is cut ends here
+        return end
+    return _space(text, start, stop, classes)
+
+
+@njit(cache=True, nogil=True)
+def _next_spaces(text: np.ndarray, start: int, stop: int) -> int:
+    end = start + _width(text[start])
+    while end < stop:
+        if text[end] == 0xE2 and text[end + 1] == 0x96 and text[end + 2] == 0x81:
+            return end
+        end += _width(text[end])
+    return end
+
+
+@njit(cache=True, nogil=True)
+def _next_llama3(
+    text: np.ndarray, start: int, stop: int, classes: np.ndarray, most_digits: int
+) -> int:
     if text[start] == _APOSTROPHE:
         end = _contraction(text, start + 1, stop, True)
         if end:
@@ -79,7 +117,7 @@ def _next_llama3(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -
         return _run(text, start, stop, LETTER, classes)
     if kind == NUMBER:
         end, digits = start, 0
-        while digits < 3 and end < stop and _class_at(text, end, classes) == NUMBER:
+        while digits < most_digits and end < stop and _class_at(text, end, classes) == NUMBER:
             end, digits = end + _width(text[end]), digits + 1
         return end
     second = start + _width(text[start])

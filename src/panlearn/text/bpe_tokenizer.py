@@ -19,6 +19,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Batches, is_dask
 from panlearn.text import _bpe_files as files
+from panlearn.text._bpe_characters import BYTES, Normal
 from panlearn.text._bpe_codec import BYTE_ORDER, blocks, spell, spellings_of
 from panlearn.text._bpe_training import FORBIDDEN, learn_merges
 from panlearn.text._byte_level import ByteLevelTokenizer
@@ -48,22 +49,35 @@ class BPETokenizer(ByteLevelTokenizer):
     special_tokens : tuple of str, default=()
         Tokens with an id of their own that no merge makes, such as ``"<|endoftext|>"``. They have
         the first ids.
-    pattern : {"gpt2", "llama3"}, default="gpt2"
-        How a text is cut into pieces, which merges do not cross: by the pattern of GPT-2, or of
-        Llama 3 and GPT-4, which cuts numbers after three digits.
+    pattern : {"gpt2", "llama3", "qwen2", "digits"}, default="gpt2"
+        How a text is cut into pieces, which merges do not cross: by the pattern of GPT-2; of
+        Llama 3 and GPT-4, which cuts numbers after three digits; of Qwen 2, which cuts them after
+        each; or by that of GPT-2 with each digit apart, as in SmolLM. With an alphabet of
+        characters words are cut at spaces while merges are learned, and not at all afterwards.
     ignore_merges : bool, default=False
         Whether a piece that is a token is taken as it is, whatever the merges say; some files ask
         for it.
+    alphabet : {"bytes", "characters"}, default="bytes"
+        What merges begin with. Of characters, as in Llama 2, a space is the symbol ``"▁"``, and
+        what has no token is spelt in bytes such as ``"<0x0A>"``.
+    prefix : {"prepend", "always", "first", "never"}, default="prepend"
+        Of characters, where a space is put before a text, so that its first word is as others:
+        before every part between special tokens; before those that do not begin with one; before
+        the first of these; nowhere. It is taken away when a text is decoded.
+    normalize : {"NFC", "NFD", "NFKC", "NFKD"}, default=None
+        The normal form of Unicode that texts are brought to first; a text is then decoded to that.
 
     Attributes
     ----------
     vocab_ : dict of {str: int}
         The id of each token. Bytes that are no printable ASCII are written as GPT-2 does, a space
-        as ``"Ġ"``.
+        as ``"Ġ"``; tokens of characters stand as they are.
     merges_ : list of (str, str)
         The pairs that are merged, in order.
     special_tokens_ : dict of {str: int}
         The ids of the special tokens.
+    start_token_ : int or None
+        What the file that a tokenizer was read from puts before a text. `encode` does not.
 
     Notes
     -----
@@ -71,9 +85,12 @@ class BPETokenizer(ByteLevelTokenizer):
     tokenizers: the same text gives the same merges. Only the distinct pieces and their counts are
     kept while it learns, in floats, which are exact up to :math:`2^{53}`; a merge costs what it
     changes. A text is encoded piece by piece in :math:`O(n \log n)`, and pieces that were seen are
-    looked up. Letters, numbers and spaces are those of Python's Unicode tables. Text is not
-    normalised: what looks the same may have several encodings. A string may hold surrogates that
-    stand alone; they are encoded in three bytes each.
+    looked up. Letters, numbers and spaces are those of Python's Unicode tables. Unless asked for,
+    text is not normalised: what looks the same may have several encodings. A string may hold
+    surrogates that stand alone; they are encoded in three bytes each.
+
+    A tokenizer of characters takes the symbol ``"▁"`` in a text for a space, and merges over the
+    whole of it, as SentencePiece does.
 
     References
     ----------
@@ -101,8 +118,11 @@ class BPETokenizer(ByteLevelTokenizer):
     _: KW_ONLY
     min_frequency: NonNegative[int] = 0
     special_tokens: tuple | list = ()
-    pattern: Literal["gpt2", "llama3"] = "gpt2"
+    pattern: Literal["gpt2", "llama3", "qwen2", "digits"] = "gpt2"
     ignore_merges: bool = False
+    alphabet: Literal["bytes", "characters"] = "bytes"
+    prefix: Literal["prepend", "always", "first", "never"] = "prepend"
+    normalize: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = None
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -129,7 +149,9 @@ class BPETokenizer(ByteLevelTokenizer):
                 "tokens come first"
             )
         self.special_tokens_ = {token: number for number, token in enumerate(special)}
-        self.vocab_ = {spell(bytes([b])): len(special) + i for i, b in enumerate(BYTE_ORDER)}
+        spelt = BYTES if self.alphabet == "characters" else [spell(bytes([b])) for b in BYTE_ORDER]
+        self.vocab_ = {token: len(special) + i for i, token in enumerate(spelt)}
+        self.start_token_ = None
         self.merges_: list[tuple[str, str]] = []
         self._check_names(special)
         return self._learn(X, sample_weight)
@@ -175,9 +197,13 @@ class BPETokenizer(ByteLevelTokenizer):
             )
 
     def _learn(self, X: Any, sample_weight: Any) -> Self:
-        rows = read_texts(self, *_in_blocks(X, sample_weight), convert=Texts.of)
-        count = functools.partial(_count, pattern=PATTERNS[self.pattern])
-        counted = map_reduce(count, rows)
+        normal = Normal(self.normalize, self.alphabet, self.prefix)
+        convert = functools.partial(_texts, normal)
+        rows = read_texts(self, *_in_blocks(X, sample_weight), convert=convert)
+        pattern = "spaces" if self.alphabet == "characters" else self.pattern
+        counted = map_reduce(functools.partial(_count, pattern=PATTERNS[pattern]), rows)
+        if self.alphabet == "characters":
+            self._add_characters(counted.letters)
         if len(counted.letters) >= 2**31:
             raise ValueError("the distinct pieces of the text have over 2 ** 31 bytes")
         codec = self._codec()
@@ -206,15 +232,22 @@ class BPETokenizer(ByteLevelTokenizer):
         self.vocab_, self.merges_ = vocab, pairs
         return self
 
+    def _add_characters(self, letters: np.ndarray) -> None:
+        """Give every character of the text an id, in the order of Unicode."""
+        found = sorted(set(letters.tobytes().decode("utf-8", "surrogatepass")))
+        new = [c for c in found if c not in self.vocab_ and c not in self.special_tokens_]
+        first = self.n_tokens
+        self.vocab_ = self.vocab_ | {c: first + i for i, c in enumerate(new)}
+
     @classmethod
     def from_huggingface(cls, path: str | PathLike[str]) -> Self:
-        """Read a ``tokenizer.json`` of byte-level BPE.
+        """Read a ``tokenizer.json`` of BPE.
 
         Parameters
         ----------
         path : path
-            The file, such as those of GPT-2 and Llama 3. What it puts around a text, such as a
-            token for its beginning, is not taken over.
+            The file, such as those of GPT-2, Llama 2 and 3, TinyLlama, SmolLM and Qwen. The token
+            that it puts before a text is `start_token_`.
 
         Returns
         -------
@@ -271,18 +304,21 @@ class BPETokenizer(ByteLevelTokenizer):
         made = cls(
             n_tokens + len(special),
             special_tokens=tuple(sorted(special, key=special.__getitem__)),
-            pattern=state["pattern"],
-            ignore_merges=state["ignore_merges"],
+            **{name: state[name] for name in files.STYLE},
         )
         made.vocab_, made.merges_ = state["vocab"], state["merges"]
-        made.special_tokens_ = special
+        made.special_tokens_, made.start_token_ = special, state["start_token"]
         return made
 
     def _state(self) -> files.State:
         self._require_fitted()
-        learned = {"vocab": self.vocab_, "merges": self.merges_}
-        learned |= {"special_tokens": self.special_tokens_}
-        return learned | {"pattern": self.pattern, "ignore_merges": self.ignore_merges}
+        learned: files.State = {"vocab": self.vocab_, "merges": self.merges_}
+        learned |= {"special_tokens": self.special_tokens_, "start_token": self.start_token_}
+        return learned | {name: getattr(self, name) for name in files.STYLE}
+
+
+def _texts(normal: Normal, documents: Any) -> Texts:
+    return Texts.of([normal.document(document) for document in documents])
 
 
 def _count(X: Texts, y: None, weight: np.ndarray | None, pattern: int) -> PieceCounts:

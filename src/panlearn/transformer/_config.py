@@ -118,6 +118,8 @@ class ExpertsConfig(Value):
             raise ValueError(f"n_groups={self.n_groups} does not divide {self.n_experts} experts")
         if self.n_chosen_groups > self.n_groups:
             raise ValueError(f"n_chosen_groups={self.n_chosen_groups} of {self.n_groups} groups")
+        if self.balance_rate and self.gate == "softmax":
+            raise ValueError("a bias balances gates that are sigmoid; with softmax set it to zero")
         allowed = self.n_experts // self.n_groups * self.n_chosen_groups
         if self.n_chosen > allowed:
             raise ValueError(f"n_chosen={self.n_chosen}, but a token sees {allowed} experts")
@@ -273,8 +275,9 @@ class GPTConfig(Value):
             experts = {"n_experts": 8, "n_chosen": 2, "hidden": width}
             groups = {"n_groups": 2, "n_chosen_groups": 1, "n_dense": 1}
             hidden = 3 * width
-        rule = {"gate": "sigmoid", "scale": 2.5, "n_shared": 1, "balance_rate": 1e-3}
-        parts = {"latent": latent, "experts": ExpertsConfig(**{**experts, **groups, **rule})}
+        rule: dict[str, Any] = {"gate": "sigmoid", "scale": 2.5, "n_shared": 1}
+        rule["balance_rate"] = 1e-3
+        parts = {"latent": latent, "experts": ExpertsConfig(**{**rule, **experts, **groups})}
         return cls.llama(**{**sizes, **parts, "hidden": hidden, **changes})
 
     @property

@@ -114,7 +114,8 @@ class Decoder(nn.Module):
 
     def _begin(self, ids: Tensor, documents: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
         """What goes into the first block, and what all blocks are told."""
-        places, look = torch.arange(ids.shape[1], device=ids.device), {}
+        places = torch.arange(ids.shape[1], device=ids.device)
+        look: dict[str, Any] = {}
         if documents is not None:
             begins = F.pad(documents[:, 1:] != documents[:, :-1], (1, 0), value=True)
             places = places - (places * begins).cummax(dim=1).values
@@ -165,8 +166,9 @@ class Decoder(nn.Module):
     def rotation(self, positions: Tensor, like: Tensor) -> Tensor:
         """Give what turns queries and keys at these positions."""
         config = self.config
-        scaled = {"base": config.rotary_base, "scaling": config.rotary_scaling}
-        turned = rotary_positions(positions, config.rotary_width, **scaled)
+        turned = rotary_positions(
+            positions, config.rotary_width, base=config.rotary_base, scaling=config.rotary_scaling
+        )
         # one axis for the heads, after that of the batch if positions have one
         return turned.to(like).unsqueeze(-3)
 

@@ -21,7 +21,11 @@ from panlearn.transformer import _checkpoint
 from panlearn.transformer._config import GPTConfig
 from panlearn.transformer._corpus_model import CorpusModel
 from panlearn.transformer._decoder import Decoder
-from panlearn.transformer._language import next_token_losses, training_losses
+from panlearn.transformer._language import (
+    balanced_losses,
+    next_token_losses,
+    training_losses,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -44,8 +48,10 @@ class DecoderModel(CorpusModel):
             return next_token_losses
         if self.separate_documents and self.end_token_ is None:
             raise ValueError("separate_documents needs a token between them, and there is none")
+        balanced = config.experts is not None and config.experts.balance_rate > 0
         separator = self.end_token_ if self.separate_documents else None
-        return functools.partial(training_losses, separator=separator)
+        objective = balanced_losses if balanced else training_losses
+        return functools.partial(objective, separator=separator)
 
     def _build(self) -> Decoder:
         return Decoder(self.config_, self.n_tokens_)

@@ -10,6 +10,7 @@ from typing import Any
 from panlearn.transformer._config import ExpertsConfig, GPTConfig, LatentConfig
 from panlearn.transformer._facts import Facts, Reader, rotary, rotary_facts
 from panlearn.transformer._names import DEEPSEEK, GPT2, LLAMA, MIXTRAL
+from panlearn.transformer._styles import deepseek_holds, gpt2_holds, llama_holds, mixtral_holds
 
 
 @dataclass(frozen=True)
@@ -208,84 +209,34 @@ def _deepseek_facts(config: GPTConfig) -> Facts:
     }
 
 
-def _gpt2_holds(config: GPTConfig) -> bool:
-    style = (config.positions, config.norm, config.latent, config.experts, config.window)
-    grouped = config.n_key_heads not in (None, config.n_heads)
-    heads = config.head_size * config.n_heads == config.width and not grouped
-    bias = config.bias and config.query_bias in (None, True)
-    plain = config.activation != "swiglu" and not config.key_norm and not config.n_ahead
-    return style == ("learned", "layer", None, None, None) and heads and bias and plain
-
-
-def _llama_holds(
-    config: GPTConfig, *, window: bool = False, key_norm: bool = False, query_bias: bool = False
-) -> bool:
-    """Whether it is a Llama with nothing but these changes."""
-    biased = config.bias if config.query_bias is None else config.query_bias
-    return (
-        (config.positions, config.norm, config.activation) == ("rotary", "rms", "swiglu")
-        and (config.latent, config.experts, config.n_ahead) == (None, None, 0)
-        and (config.window is not None, config.key_norm) == (window, key_norm)
-        and (not config.bias and biased if query_bias else biased == config.bias)
-        and not (config.bias and (window or key_norm))
-    )
-
-
-def _mixtral_holds(config: GPTConfig) -> bool:
-    experts = config.experts
-    if experts is None or config.latent is not None:
-        return False
-    rest = (experts.n_shared, experts.n_groups, experts.n_dense, experts.scale, experts.gate)
-    style = (config.positions, config.norm, config.key_norm, config.bias, config.n_ahead)
-    return (
-        rest == (0, 1, 0, 1.0, "softmax")
-        and experts.normalise
-        and style == ("rotary", "rms", False, False, 0)
-        and not config.query_bias
-    )
-
-
-def _deepseek_holds(config: GPTConfig) -> bool:
-    experts = config.experts
-    style = (config.norm, config.activation, config.bias)
-    return (
-        config.latent is not None
-        and experts is not None
-        and (experts.gate, experts.n_shared > 0) == ("sigmoid", True)
-        and style == ("rms", "swiglu", False)
-    )
-
-
-_QWEN3 = {"key_norm": True}
-_QWEN2 = {"query_bias": True}
 FAMILIES = {
     family.kind: family
     for family in (
-        Family("gpt2", "GPT2LMHeadModel", GPT2, _gpt2_config, _gpt2_facts, _gpt2_holds, True),
-        Family("llama", "LlamaForCausalLM", LLAMA, _llama_config, _llama_facts, _llama_holds),
+        Family("gpt2", "GPT2LMHeadModel", GPT2, _gpt2_config, _gpt2_facts, gpt2_holds, True),
+        Family("llama", "LlamaForCausalLM", LLAMA, _llama_config, _llama_facts, llama_holds),
         Family(
             "mistral",
             "MistralForCausalLM",
             LLAMA,
             _mistral_config,
             _mistral_facts,
-            functools.partial(_llama_holds, window=True),
+            functools.partial(llama_holds, window=True),
         ),
         Family(
             "qwen2",
             "Qwen2ForCausalLM",
             LLAMA,
-            functools.partial(_qwen_config, **_QWEN2),
+            functools.partial(_qwen_config, query_bias=True),
             _facts,
-            functools.partial(_llama_holds, **_QWEN2),
+            functools.partial(llama_holds, query_bias=True),
         ),
         Family(
             "qwen3",
             "Qwen3ForCausalLM",
             LLAMA,
-            functools.partial(_qwen_config, **_QWEN3),
+            functools.partial(_qwen_config, key_norm=True),
             _facts,
-            functools.partial(_llama_holds, **_QWEN3),
+            functools.partial(llama_holds, key_norm=True),
         ),
         Family(
             "mixtral",
@@ -293,7 +244,7 @@ FAMILIES = {
             MIXTRAL,
             _mixtral_config,
             _mixtral_facts,
-            _mixtral_holds,
+            mixtral_holds,
         ),
         Family(
             "deepseek_v3",
@@ -301,7 +252,7 @@ FAMILIES = {
             DEEPSEEK,
             _deepseek_config,
             _deepseek_facts,
-            _deepseek_holds,
+            deepseek_holds,
         ),
     )
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -102,7 +102,7 @@ class Generation:
     ) -> None:
         self._scored = scored
         self.log_probs = np.full(len(prompts), np.nan)
-        self._decoder: Any = decoder
+        self._decoder = cast(Any, decoder)
         self._choice, self._generators = choice, generators
         self._head = decoder.projection.detach()
         longest = max(map(len, prompts))
@@ -111,13 +111,13 @@ class Generation:
         starts = [longest - len(prompt) for prompt in prompts]
         self.cache = decoder.cache(starts, capacity)
         suits = PlainDecoder.suits(decoder, len(prompts))
-        self._plain = PlainDecoder(decoder, capacity) if suits else None
+        self._plain = PlainDecoder(self._decoder, capacity) if suits else None
         self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long).to(self._head.device)
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
         self._known = longest  # columns of tokens that are known, of which the cache holds some
         ahead = len(prompts) == 1 and isinstance(decoder, Decoder) and decoder.config.n_ahead
-        self._drafts = Drafts(decoder, capacity) if ahead else None
+        self._drafts = Drafts(self._decoder, capacity) if ahead else None
         self._draft = self._tokens[:, :0]
         self._ready: list[tuple[Tensor, np.ndarray]] = []  # chosen, and not given yet
 

@@ -27,25 +27,33 @@ def next_token_losses(module: Any, batch: tuple[Tensor, ...]) -> Any:
 
 def training_losses(
     module: Any, batch: tuple[Tensor, ...], step: Any, *, separator: int | None = None
-) -> Any:
-    """The losses of `next_token_losses`, with what a configuration adds to them in training.
+) -> Tensor:
+    """The losses of `next_token_losses`, with those of tokens further ahead in training.
 
-    Tokens further ahead are predicted too, experts are balanced after the step by their loads in
-    the whole batch, and with a `separator`, the token that stands before a document, no token sees
-    another document than its own.
+    With a `separator`, the token that stands before a document, no token sees another document
+    than its own.
     """
     (ids,) = batch
     inputs, targets, more = ids[:, :-1], ids[:, 1:], {}
     if separator is not None:
         more["documents"] = (inputs == separator).cumsum(dim=1)
     losses = module.losses_ahead if module.ahead and step.training else module.losses
-    found = losses(inputs, targets, **more).flatten()
-    experts = [e for e in module.experts if e.config.balance_rate and hasattr(e, "balance")]
-    if experts and step.training:
-        loads = step.gather(torch.stack([e.loads for e in experts])[None]).sum(dim=0)
-        for layer, load in zip(experts, loads, strict=True):
-            layer.rebalance(load)
-    return found
+    return losses(inputs, targets, **more).flatten()
+
+
+def balanced_losses(
+    module: Any, batch: tuple[Tensor, ...], step: Any, *, separator: int | None = None
+) -> Iterator[tuple[Any, Tensor]]:
+    """`training_losses`, after whose step experts are balanced by their loads in the batch."""
+    with torch.set_grad_enabled(step.training):
+        losses = training_losses(module, batch, step, separator=separator)
+    if not step.training:
+        yield module, losses
+        return
+    loads = step.gather(torch.stack([layer.loads for layer in module.experts])[None]).sum(dim=0)
+    yield module, losses  # here the step is taken, with the choices that the losses are of
+    for layer, load in zip(module.experts, loads, strict=True):
+        layer.rebalance(load)
 
 
 def check_tokens(tokens: np.ndarray, n_tokens: int | None) -> np.ndarray:

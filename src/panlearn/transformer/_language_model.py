@@ -18,7 +18,7 @@ from panlearn.text._documents import as_list
 from panlearn.transformer._arrays import to_tensor
 from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._language import completion_log_probabilities, log_probabilities
-from panlearn.transformer._protocol import NextToken, Shape
+from panlearn.transformer._protocol import NextToken
 from panlearn.transformer._texts import Answer, Completion, row_generators
 
 Special = Literal["text", "atomic", "refuse"]
@@ -31,7 +31,7 @@ class LanguageModel(DeepEstimator):
     ``end_tokens_``, all that end a text, beside the weights.
     """
 
-    config_: Shape
+    config_: Any
     n_tokens_: int
     tokenizer_: BPETokenizer | None
     start_token_: int | None

@@ -57,7 +57,7 @@ DEEPSEEK = LLAMA | {
         "norm": "shared_head.norm",
     }.items()
 }
-GPT2 = {
+GPT2: dict[str, tuple[str, ...]] = {
     "tokens": ("transformer.wte",),
     "positions": ("transformer.wpe",),
     "norm": ("transformer.ln_f",),

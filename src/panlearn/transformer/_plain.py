@@ -20,8 +20,10 @@ from torch import Tensor
 from panlearn.core.threads import n_threads
 from panlearn.transformer._decoder import Decoder
 
-_ROWS = 16  # of more, the products of BLAS are quicker
-_PART = 1 << 22  # bytes of a matrix that are worth a thread
+# One row is a walk over the weights, which no BLAS makes shorter. Several rows of wide tokens are
+# products worth a BLAS: loops reuse a number four times, it reuses one much more often.
+_ROWS, _NUMBERS = 16, 1 << 13
+_PART = 1 << 20  # bytes of a matrix that are worth a thread: 0.1 ms to read, to 0.03 to hand out
 _CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
 
 
@@ -62,7 +64,8 @@ class PlainDecoder:
         self._norm = _arrays(decoder.norm)
         head = decoder.projection.detach().numpy()
         self._head = head, np.zeros(len(head), dtype=np.float32)
-        self._pool = ThreadPoolExecutor(n_threads())  # its threads start when there is work
+        self._n_threads = min(n_threads(), torch.get_num_threads())
+        self._pool = ThreadPoolExecutor(self._n_threads)  # its threads start when there is work
 
     @staticmethod
     def suits(decoder: Any, n_rows: int) -> bool:
@@ -72,7 +75,8 @@ class PlainDecoder:
         config, weight = decoder.config, decoder.tokens.weight
         plain = config.latent is None and config.experts is None
         here = weight.dtype == torch.float32 and weight.device.type == "cpu"
-        return plain and here and n_rows <= _ROWS
+        few = n_rows <= min(_ROWS, max(1, _NUMBERS // config.width))
+        return plain and here and few
 
     def scores(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int) -> Tensor:
         """Score what follows the tokens of one column, and put their keys and values in memory.
@@ -116,15 +120,17 @@ class PlainDecoder:
             part = split[:, first : first + n]
             rows = np.ascontiguousarray(part).reshape(-1, config.head_size)
             epsilon = np.float32(config.norm_epsilon)
-            part[:] = _normed(rows, *scale, epsilon, True).reshape(part.shape)
+            normed: Any = _normed(rows, scale[0], scale[1], epsilon, True)
+            part[:] = normed.reshape(part.shape)
             first += n
 
     def _product(self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
         made = np.empty((len(x), len(weight)), dtype=np.float32)
-        if weight.nbytes < 2 * _PART:
+        n_parts = min(self._n_threads, weight.nbytes // _PART)
+        if n_parts < 2:
             _multiply(x, weight, bias, made, 0, len(weight))
         else:
-            edges = np.linspace(0, len(weight), 1 + weight.nbytes // _PART, dtype=int)
+            edges = np.linspace(0, len(weight), 1 + n_parts, dtype=int)
             list(self._pool.map(partial(_multiply, x, weight, bias, made), edges[:-1], edges[1:]))
         return made
 

@@ -8,14 +8,6 @@ from typing import Any, Protocol
 from torch import Tensor
 
 
-class Shape(Protocol):
-    """The part of a configuration that language models share."""
-
-    @property
-    def context(self) -> int:
-        """The most tokens that are seen at once."""
-
-
 class Memory(Protocol):
     """What is kept of the columns that were read; see `_cache.Cache`."""
 
@@ -39,7 +31,7 @@ class NextToken(Protocol):
 
     @property
     def config(self) -> Any:
-        """Its shape; a `Shape` at least."""
+        """Its shape; ``context`` is the most tokens that are seen at once."""
 
     @property
     def projection(self) -> Tensor:
@@ -53,3 +45,6 @@ class NextToken(Protocol):
 
     def last(self, ids: Tensor, cache: Any) -> Tensor:
         """Go on from what is kept: the last token as the head sees it, (batch, width)."""
+
+    def attention_maps(self, ids: Tensor) -> Tensor:
+        """Say who looks at whom, shape (n_layers, batch, n_heads, n, n)."""

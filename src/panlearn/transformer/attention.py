@@ -340,8 +340,9 @@ class MultiHeadAttention(nn.Module):
         if remember is not None:
             key, value = remember(key, value)
         dropout = self.dropout if self.training else 0.0
-        look = {"mask": mask, "causal": causal, "window": self.window}
-        mean = attention(query, key, value, dropout=dropout, **look)
+        mean = attention(
+            query, key, value, mask=mask, causal=causal, window=self.window, dropout=dropout
+        )
         return self.output(mean.transpose(1, 2).flatten(2))
 
     def weights(self, x: Tensor, *, rotation: Tensor | None = None) -> Tensor:
