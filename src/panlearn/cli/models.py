@@ -18,7 +18,12 @@ from panlearn.cli.errors import DataError, did_you_mean
 from panlearn.core.inventory import families, left_out
 
 # As good as the model that they wrap, with another decision: compared when asked for by name.
-WRAPPERS = ("AbstainingClassifier", "CostSensitiveClassifier", "FairPostprocessor", "FairRegularizer")
+WRAPPERS = (
+    "AbstainingClassifier",
+    "CostSensitiveClassifier",
+    "FairPostprocessor",
+    "FairRegularizer",
+)
 
 
 def methods() -> dict[str, tuple[str, Any]]:

@@ -4,9 +4,9 @@
 features, `FairRegularizer` on the training and `FairPostprocessor` on the decisions.
 """
 
-from panlearn.trust import fairness
+from panlearn.trust import attacks, fairness
 from panlearn.trust.correlation_remover import CorrelationRemover
 from panlearn.trust.fair_postprocessor import FairPostprocessor
 from panlearn.trust.fair_regularizer import FairRegularizer
 
-__all__ = ["CorrelationRemover", "FairPostprocessor", "FairRegularizer", "fairness"]
+__all__ = ["CorrelationRemover", "FairPostprocessor", "FairRegularizer", "attacks", "fairness"]
