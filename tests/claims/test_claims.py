@@ -7,8 +7,8 @@ from panlearn.claims import absent_claims, all_claims
 ABSENT = absent_claims()
 # Which claims there are, in runs of numbers; a claim that is added or dropped is so on purpose.
 IDS = {
-    "A": "1-60 67-182 192-203 210-213 215-229",
-    "B": "1-156 176-198 207-255 275 280 282-314",
+    "A": "1-182 192-203 210-213 215-263",
+    "B": "1-156 176-198 207-255 275 280-314",
 }
 
 

@@ -104,6 +104,14 @@ def test_more_steps_and_restarts_are_no_worse(three):
     np.testing.assert_array_equal(none.success, model.predict(X) != y)
 
 
+def test_a_model_that_is_very_sure_still_falls(problem):
+    X, y, model = problem
+    model.coef_, model.intercept_ = 1e4 * model.coef_, 1e4 * model.intercept_  # softmax is 0 or 1
+    found = attacks.fgsm(model, X, y, 0.1, bounds=None)
+    np.testing.assert_allclose(found.linf, 0.1, atol=1e-12)
+    np.testing.assert_array_equal(found.success, attacks.linear_radius(model, X, y) < 0.1)
+
+
 def test_targeted(three):
     X, y, model = three
     targets = np.full(len(y), "b")

@@ -17,7 +17,7 @@ from panlearn.trust._balls import (
     project,
     steepest,
 )
-from panlearn.trust._targets import Gradient, Target, cross_entropy, target_of
+from panlearn.trust._targets import Gradient, Target, log_odds, target_of
 
 
 def pgd(
@@ -84,6 +84,11 @@ def pgd(
     -------
     AttackResult
         Success is what the model says when asked again about the rows that are returned.
+
+    Notes
+    -----
+    What is climbed is the logarithm of the odds of the other classes, whose gradient points where
+    that of the cross-entropy does and does not vanish where a model is very sure of itself.
     """
     if norm not in ("linf", "l2"):
         raise ValueError(f"norm={norm!r} must be 'linf' or 'l2'")
@@ -204,7 +209,7 @@ def codes_of_labels(classes: np.ndarray, y: Any, n: int, name: str) -> np.ndarra
 
 def _rank(scores: np.ndarray, codes: np.ndarray, wanted: np.ndarray, sign: int) -> np.ndarray:
     """Higher is better for the attack: success first, then the loss."""
-    loss = sign * cross_entropy(scores, wanted)
+    loss = sign * log_odds(scores, wanted)
     predicted = scores.argmax(axis=1)
     done = predicted == wanted if sign < 0 else predicted != codes
     return np.arctan(loss) + 10.0 * done  # arctan: order kept, and no loss outweighs success

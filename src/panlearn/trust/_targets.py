@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import logsumexp, softmax
 
 from panlearn.core.extras import require
 
@@ -30,13 +30,20 @@ class Target(Protocol):
         ...
 
     def loss_and_gradient(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The scores, and the gradient in X of the cross-entropy of each row."""
+        """The scores, and the gradient in X of the `log_odds` of each row."""
         ...
 
 
-def cross_entropy(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The loss of each row."""
-    return -log_softmax(scores, axis=1)[np.arange(len(codes)), codes]
+def log_odds(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The logarithm of the odds of any other class: the cross-entropy is its softplus.
+
+    Its gradient in the scores points where that of the cross-entropy does, and does not vanish
+    where a model is so sure that probabilities round to 0 and 1.
+    """
+    others = scores.copy()
+    own = np.arange(len(codes)), codes
+    others[own] = -np.inf
+    return logsumexp(others, axis=1) - scores[own]
 
 
 def _two_columns(scores: np.ndarray) -> np.ndarray:
@@ -62,10 +69,12 @@ class LinearTarget:
         return _two_columns(X @ self.coef.T + self.intercept)
 
     def loss_and_gradient(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(softmax - one-hot) W."""
+        """The softmax of the other classes less the own, times W."""
         scores = self.scores(X)
-        weights = softmax(scores, axis=1)
-        weights[np.arange(len(codes)), codes] -= 1
+        own, others = (np.arange(len(codes)), codes), scores.copy()
+        others[own] = -np.inf
+        weights = softmax(others, axis=1)
+        weights[own] = -1
         rows = (
             np.vstack([np.zeros_like(self.coef), self.coef]) if len(self.coef) == 1 else self.coef
         )
@@ -102,8 +111,9 @@ class TorchTarget:
             if logits.shape[1] == 1:
                 logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
             own = labels[i * self.batch_size : i * self.batch_size + len(x)]
-            loss = torch.nn.functional.cross_entropy(logits, own, reduction="sum")
-            (slope,) = torch.autograd.grad(loss, x)
+            mask = torch.nn.functional.one_hot(own, logits.shape[1]).bool()
+            others = logits.masked_fill(mask, -torch.inf).logsumexp(dim=1)
+            (slope,) = torch.autograd.grad((others - logits[mask]).sum(), x)
             scores.append(logits.detach().cpu().numpy())
             slopes.append(slope.cpu().numpy())
         return np.concatenate(scores), np.concatenate(slopes)
@@ -134,7 +144,7 @@ class ScoreTarget:
     def loss_and_gradient(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """One question a coordinate, or a direction, and row."""
         scores = self.scores(X)
-        base = cross_entropy(scores, codes)
+        base = log_odds(scores, codes)
         d = int(np.prod(X.shape[1:]))
         slope = np.zeros((len(X), d))
         if self.kind == "differences":
@@ -144,7 +154,7 @@ class ScoreTarget:
             directions = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         for direction in directions:
             moved = X + (self.step * direction).reshape(X.shape[1:]).astype(X.dtype)
-            change = (cross_entropy(self.scores(moved), codes) - base) / self.step
+            change = (log_odds(self.scores(moved), codes) - base) / self.step
             slope += change[:, None] * direction
         slope *= d / len(directions)  # of d coordinates this is 1
         return scores, slope.reshape(X.shape).astype(X.dtype)
