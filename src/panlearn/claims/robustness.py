@@ -66,7 +66,7 @@ def best_step_in_the_l2_ball() -> Iterator[Evidence]:
 
 @claim("A245")
 def best_step_in_the_cube() -> Iterator[Evidence]:
-    """eps sign(grad) maximises <grad, delta> on the linf ball, not on the l2 one: eps ||grad||_1."""
+    """In the linf ball eps sign(grad) maximises <grad, delta>, to eps ||grad||_1; not in l2."""
     X, y, model = _linear(3, 20)
     w = model.coef_[0]
     moved = attacks.fgsm(model, X, y, 0.3, bounds=None).adversarial - X

@@ -99,8 +99,10 @@ def smoothed_radius(
         The rows.
     sigma : float
         The standard deviation of the noise.
-    n_samples, n_selection : int, default=1000, 100
-        Noisy copies of a row to estimate its probability, and to choose its label first.
+    n_samples : int, default=1000
+        Noisy copies of a row to estimate the probability of its label.
+    n_selection : int, default=100
+        Other copies, to choose that label first.
     confidence : float, default=0.999
         With which each radius holds: the bound is that of Clopper and Pearson.
     random_state : int, Generator, RandomState or None, default=None
