@@ -9,16 +9,22 @@ learning curves and decision boundaries are in ``sklearn.metrics``, ``sklearn.ca
 
 from panlearn.plot.band import PredictiveBandDisplay
 from panlearn.plot.coefficients import CoefficientsDisplay
+from panlearn.plot.fairness import FairnessDisplay
 from panlearn.plot.history import HistoryDisplay
 from panlearn.plot.path import RegularizationPathDisplay
+from panlearn.plot.rates import RatesDisplay
+from panlearn.plot.robustness import RobustAccuracyDisplay
 from panlearn.plot.trajectory import TrajectoryDisplay
 from panlearn.plot.tree import TreeDisplay
 
 __all__ = [
     "CoefficientsDisplay",
+    "FairnessDisplay",
     "HistoryDisplay",
     "PredictiveBandDisplay",
+    "RatesDisplay",
     "RegularizationPathDisplay",
+    "RobustAccuracyDisplay",
     "TrajectoryDisplay",
     "TreeDisplay",
 ]

@@ -93,7 +93,7 @@ def wasserstein(
     else:
         distances = cdist(first, second) ** order
         if len(first) == len(second) and x_weight is None and y_weight is None:
-            cost = distances[linear_sum_assignment(distances)].mean()
+            cost = float(distances[linear_sum_assignment(distances)].mean())
         else:
             cost = optimal_transport(p, q, distances).cost
     return float(max(cost, 0.0) ** (1 / order))
@@ -101,7 +101,7 @@ def wasserstein(
 
 def _on_the_line(
     x: np.ndarray, y: np.ndarray, p: np.ndarray, q: np.ndarray, order: float
-) -> np.ndarray:
+) -> float:
     """The integral of |F^-1 - G^-1|^r: both quantile functions are constant between levels."""
     by_x, by_y = np.argsort(x), np.argsort(y)
     x_levels, y_levels = np.cumsum(p[by_x]), np.cumsum(q[by_y])
@@ -109,7 +109,7 @@ def _on_the_line(
     middle = (levels[1:] + levels[:-1]) / 2
     quantile_x = x[by_x][np.minimum(np.searchsorted(x_levels, middle), len(x) - 1)]
     quantile_y = y[by_y][np.minimum(np.searchsorted(y_levels, middle), len(y) - 1)]
-    return np.diff(levels) @ np.abs(quantile_x - quantile_y) ** order
+    return float(np.diff(levels) @ np.abs(quantile_x - quantile_y) ** order)
 
 
 def gaussian_wasserstein(mean1: Any, cov1: Any, mean2: Any, cov2: Any) -> float:

@@ -261,7 +261,7 @@ def _uniform_of_rows(X: Any, scores: np.ndarray, seed: int) -> np.ndarray:
     values = np.asarray(X) if not hasattr(X, "format") else np.empty(0)
     if values.ndim == 2 and values.dtype.kind in "biuf":
         columns += list(values.astype(np.float64).T)
-    bits = np.full(len(scores), np.uint64(seed % 2**64))
+    bits = np.full(len(scores), np.uint64(int(seed) % 2**64))
     for column in columns:
         bits = mixed(bits ^ (np.ascontiguousarray(column + 0.0)).view(np.uint64))
         bits = bits + np.uint64(0x9E3779B97F4A7C15)

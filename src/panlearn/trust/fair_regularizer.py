@@ -50,6 +50,12 @@ class FairRegularizer(ClassifierMixin, Estimator):
         The coefficients.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The intercepts.
+    n_iter_ : int
+        Iterations of the solver.
+    converged_ : bool
+        Whether it reached the tolerance.
+    history_ : dict
+        What it recorded, an iteration.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -127,6 +133,8 @@ class FairRegularizer(ClassifierMixin, Estimator):
         inner.fit(rows if root is None else rows @ root, labels, sample_weight=weights)
         self.classes_, self.intercept_ = inner.classes_, inner.intercept_
         self.coef_ = inner.coef_ if root is None else inner.coef_ @ root
+        self.n_iter_, self.converged_ = inner.n_iter_, inner.converged_
+        self.history_ = inner.history_
         return self
 
     def _differences(
