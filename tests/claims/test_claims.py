@@ -7,7 +7,7 @@ from panlearn.claims import absent_claims, all_claims
 ABSENT = absent_claims()
 # Which claims there are, in runs of numbers; a claim that is added or dropped is so on purpose.
 IDS = {
-    "A": "1-60 67-182 192-207 210-214",
+    "A": "1-60 67-182 192-214",
     "B": "1-156 207-227 235-262 275 280 282-314",
 }
 

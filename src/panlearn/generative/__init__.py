@@ -15,16 +15,20 @@ from panlearn.generative.autoencoder import Autoencoder  # noqa: E402
 from panlearn.generative.conditional_vae import ConditionalVAE  # noqa: E402
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
+from panlearn.generative.info_gan import InfoGAN  # noqa: E402
+from panlearn.generative.mmd_gan import MMDGAN  # noqa: E402
 from panlearn.generative.vade import VaDE  # noqa: E402
 from panlearn.generative.vae import VAE  # noqa: E402
 from panlearn.generative.wasserstein_gan import WassersteinGAN  # noqa: E402
 
 __all__ = [
     "GAN",
+    "MMDGAN",
     "VAE",
     "Autoencoder",
     "ConditionalVAE",
     "ImportanceWeightedVAE",
+    "InfoGAN",
     "VaDE",
     "WassersteinGAN",
     "divergences",
