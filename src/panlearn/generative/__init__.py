@@ -13,6 +13,7 @@ require("torch")
 from panlearn.generative import divergences  # noqa: E402
 from panlearn.generative.autoencoder import Autoencoder  # noqa: E402
 from panlearn.generative.conditional_vae import ConditionalVAE  # noqa: E402
+from panlearn.generative.diffusion_model import DiffusionModel  # noqa: E402
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
 from panlearn.generative.info_gan import InfoGAN  # noqa: E402
@@ -27,6 +28,7 @@ __all__ = [
     "VAE",
     "Autoencoder",
     "ConditionalVAE",
+    "DiffusionModel",
     "ImportanceWeightedVAE",
     "InfoGAN",
     "VaDE",
