@@ -18,6 +18,7 @@ from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
 from panlearn.generative.info_gan import InfoGAN  # noqa: E402
 from panlearn.generative.mmd_gan import MMDGAN  # noqa: E402
+from panlearn.generative.score_model import ScoreModel  # noqa: E402
 from panlearn.generative.vade import VaDE  # noqa: E402
 from panlearn.generative.vae import VAE  # noqa: E402
 from panlearn.generative.wasserstein_gan import WassersteinGAN  # noqa: E402
@@ -31,6 +32,7 @@ __all__ = [
     "DiffusionModel",
     "ImportanceWeightedVAE",
     "InfoGAN",
+    "ScoreModel",
     "VaDE",
     "WassersteinGAN",
     "divergences",
