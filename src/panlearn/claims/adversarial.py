@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def the_best_discriminator() -> Iterator[Evidence]:
     p, q = (torch.as_tensor(rng.dirichlet(np.ones(6))) for _ in range(2))
     game = JensenShannon()
 
-    def value(D: torch.Tensor, p: torch.Tensor, q: torch.Tensor) -> float:
+    def value(D: Any, p: Any, q: Any) -> float:
         said = game.activation(torch.logit(D))  # log D
         return float((p * said - q * game.conjugate(said)).sum()) - np.log(4)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -21,11 +22,11 @@ from panlearn.generative._diffusion import (  # noqa: E402
 from panlearn.neural._draws import Draws, Share  # noqa: E402
 
 
-def _row(*values: float) -> torch.Tensor:
+def _row(*values: float) -> Any:
     return torch.tensor(values, dtype=torch.float64)[:, None]
 
 
-def _step(t: int) -> torch.Tensor:
+def _step(t: int) -> Any:
     return torch.tensor([t])
 
 
@@ -157,8 +158,8 @@ def the_simple_loss_and_its_best_network() -> Iterator[Evidence]:
     schedule, s2, n = NoiseSchedule("cosine", 100), 2.0, 400_000
     left = schedule.left
 
-    def network(factor: float):  # noqa: ANN202
-        def said(x: torch.Tensor, t: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def network(factor: float) -> Any:
+        def said(x: Any, t: Any) -> tuple[Any, None]:
             now = schedule.at(t, x)
             return factor * (1 - now).sqrt() * x / (now * s2 + 1 - now), None
 

@@ -14,15 +14,15 @@ class TimeAndCondition(nn.Module):
 
     def __init__(self, size: int, n_conditions: int, scale: float = 1.0) -> None:
         super().__init__()
-        self.scale, self.half = scale, 16
-        self.layers = nn.Sequential(nn.Linear(2 * self.half, size), nn.SiLU())
+        self.scale, self.n_waves = scale, 16
+        self.layers = nn.Sequential(nn.Linear(2 * self.n_waves, size), nn.SiLU())
         self.condition = nn.Linear(n_conditions, size, bias=False) if n_conditions else None
 
     def forward(
         self, t: torch.Tensor, condition: torch.Tensor | None, like: torch.Tensor
     ) -> torch.Tensor:
         """Rows of features, in the floats of `like`."""
-        lengths = torch.arange(self.half, device=t.device, dtype=like.dtype) / self.half
+        lengths = torch.arange(self.n_waves, device=t.device, dtype=like.dtype) / self.n_waves
         waves = (self.scale * t.to(like.dtype))[:, None] * torch.exp(-math.log(1e4) * lengths)
         features = self.layers(torch.cat([waves.sin(), waves.cos()], dim=1))
         if self.condition is not None and condition is not None:

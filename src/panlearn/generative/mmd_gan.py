@@ -102,8 +102,8 @@ class MMDGAN(AdversarialModel):
 
             def distance(fake: torch.Tensor) -> torch.Tensor:
                 fake = step.gather(fake)
-                seen = (torch.cat([rows, critic(rows)], dim=1) for rows in (real, fake))
-                return squared_mmd(*seen, widths)
+                one, other = (torch.cat([rows, critic(rows)], dim=1) for rows in (real, fake))
+                return squared_mmd(one, other, widths)
 
             for _ in range(self.n_critic):
                 yield critic, -distance(generator(self._latent(step)).detach())
