@@ -14,11 +14,15 @@ from panlearn.generative import divergences  # noqa: E402
 from panlearn.generative._univariate import AffineTransform, SplineTransform  # noqa: E402
 from panlearn.generative.autoencoder import Autoencoder  # noqa: E402
 from panlearn.generative.conditional_vae import ConditionalVAE  # noqa: E402
+from panlearn.generative.diffusion_model import DiffusionModel  # noqa: E402
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
+from panlearn.generative.info_gan import InfoGAN  # noqa: E402
 from panlearn.generative.masked_autoregressive_flow import MaskedAutoregressiveFlow  # noqa: E402
+from panlearn.generative.mmd_gan import MMDGAN  # noqa: E402
 from panlearn.generative.neural_autoregressive_flow import NeuralAutoregressiveFlow  # noqa: E402
 from panlearn.generative.real_nvp import RealNVP  # noqa: E402
+from panlearn.generative.score_model import ScoreModel  # noqa: E402
 from panlearn.generative.sum_of_squares_flow import SumOfSquaresFlow  # noqa: E402
 from panlearn.generative.vade import VaDE  # noqa: E402
 from panlearn.generative.vae import VAE  # noqa: E402
@@ -26,14 +30,18 @@ from panlearn.generative.wasserstein_gan import WassersteinGAN  # noqa: E402
 
 __all__ = [
     "GAN",
+    "MMDGAN",
     "VAE",
     "AffineTransform",
     "Autoencoder",
     "ConditionalVAE",
+    "DiffusionModel",
     "ImportanceWeightedVAE",
+    "InfoGAN",
     "MaskedAutoregressiveFlow",
     "NeuralAutoregressiveFlow",
     "RealNVP",
+    "ScoreModel",
     "SplineTransform",
     "SumOfSquaresFlow",
     "VaDE",

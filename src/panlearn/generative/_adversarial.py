@@ -110,12 +110,20 @@ def divergence_game(
         generator, critic = players["generator"], players["critic"]
         for _ in range(n_critic):
             fake = generator(latent(step)).detach()
-            said = divergence.activation(critic(real)), divergence.activation(critic(fake))
-            yield critic, divergence.conjugate(said[1]) - said[0]
+            yield critic, critic_losses(divergence, critic, real, fake)
         said_of_fake = divergence.activation(critic(generator(latent(step))))
         yield generator, -said_of_fake if non_saturating else -divergence.conjugate(said_of_fake)
 
     return game
+
+
+def critic_losses(
+    divergence: Divergence, critic: Any, real: torch.Tensor, fake: torch.Tensor
+) -> torch.Tensor:
+    r"""Minus the critic's estimate of the divergence: :math:`f^*(a(V(x'))) - a(V(x))`."""
+    said_of_real = divergence.activation(critic(real))
+    said_of_fake = divergence.activation(critic(fake))
+    return divergence.conjugate(said_of_fake) - said_of_real
 
 
 def wasserstein_game(

@@ -119,9 +119,14 @@ class UnconditionalModel(GenerativeModel):
         ndarray of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, c, h, w)
             Like the examples of `fit`; a data frame with their columns if they were one.
         """
+        return self._sampled(self._generate, n_samples, random_state)
+
+    def _sampled(
+        self, generate: Callable[[Draws, int], torch.Tensor], n_samples: int, seed: RandomState
+    ) -> Any:
         self._require_fitted()
-        noise = self._noise(random_state)
-        made = self._by_rows(lambda i: self._generate(noise(len(i)), len(i)), places(n_samples))
+        noise = self._noise(seed)
+        made = self._by_rows(lambda i: generate(noise(len(i)), len(i)), places(n_samples))
         return self._framed(self._restored(made))
 
 

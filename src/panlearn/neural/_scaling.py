@@ -44,8 +44,9 @@ def deviations(
     largest = np.abs(centred).max(axis=(0, 1))
     safe = np.where(largest > 0, largest, 1.0)
     scale = safe * np.sqrt(np.einsum("n,nkd->d", share, (centred / safe) ** 2))
-    # what differs from its mean by rounding is constant
+    # what differs from its mean by rounding is constant, and what does not differ at all
     constant = largest <= 10 * np.finfo(values.dtype).eps * np.abs(mean)
+    constant |= wide.min(axis=(0, 1)) == wide.max(axis=(0, 1))
     return mean * peak, np.where(constant, 0.0, scale * peak)
 
 

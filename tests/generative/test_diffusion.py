@@ -1,0 +1,168 @@
+"""Diffusion: closed forms on Gaussian data, samplers, guidance, tables and images."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from panlearn.generative import DiffusionModel
+from panlearn.generative._diffusion import NoiseSchedule, denoising_losses, reverse
+from panlearn.neural._draws import Draws, Share
+
+
+def draws(n, seed=0):
+    return Draws(Share(0, n, n), seed, 0, torch.device("cpu"))
+
+
+def best(schedule, variance):
+    """What the best network says of noise in data N(0, variance)."""
+
+    def predict(x, t):
+        left = schedule.at(t, x)
+        return (1 - left).sqrt() * x / (left * variance + 1 - left), None
+
+    return predict
+
+
+@pytest.mark.parametrize("kind", ["linear", "cosine"])
+def test_noise_step_by_step_is_noise_at_once(kind):
+    schedule = NoiseSchedule(kind, 300)
+    mean, variance = 1.0, 0.0
+    for beta, left in zip(schedule.betas.tolist(), schedule.left.tolist(), strict=True):
+        mean, variance = mean * np.sqrt(1 - beta), variance * (1 - beta) + beta
+        assert mean == pytest.approx(np.sqrt(left), rel=1e-12)
+        assert variance == pytest.approx(1 - left, rel=1e-12)
+    assert schedule.left[-1] < 1e-3
+
+
+def test_the_posterior_is_that_of_bayes(rng):
+    schedule = NoiseSchedule("cosine", 50)
+    x_t, x_0 = 0.7, -0.4
+    for t, before in [(30, 29), (30, 12), (1, 0)]:
+        now, then = schedule.left[t], schedule.left[before]
+        alpha = now / then
+        # p(x_s | x_0) p(x_t | x_s) in x_s
+        precision = 1 / (1 - then) + alpha / (1 - alpha)
+        mean = (then.sqrt() * x_0 / (1 - then) + alpha.sqrt() * x_t / (1 - alpha)) / precision
+        row = torch.tensor([[x_t]], dtype=torch.float64)
+        found = schedule.posterior(row, torch.full_like(row, x_0), torch.tensor([t]),
+                                   torch.tensor([before]))  # fmt: skip
+        assert found[0].item() == pytest.approx(mean.item(), rel=1e-10)
+        assert found[1].item() == pytest.approx(1 / precision.item(), rel=1e-10)
+
+
+def test_all_predictions_stand_for_one_origin(rng):
+    schedule = NoiseSchedule("linear", 100)
+    x, noise = (torch.as_tensor(rng.normal(size=(5, 3))) for _ in range(2))
+    t = torch.tensor([0, 3, 50, 80, 99])
+    noisy = schedule.noised(x, noise, t)
+    for prediction in ("noise", "sample", "velocity"):
+        said = schedule.target(prediction, x, noise, t)
+        found = schedule.origin(prediction, noisy, said, t)
+        np.testing.assert_allclose(found, x, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "rtol"),
+    [
+        ({"variance": "large"}, 0.05),
+        ({"variance": "small"}, 0.05),
+        ({"sampler": "ddim"}, 0.05),
+        ({"sampler": "ddim", "n_steps": 50}, 0.08),
+        ({"sampler": "ddim", "eta": 1.0}, 0.05),
+    ],
+)
+def test_the_best_network_gives_the_data_back(options, rtol):
+    schedule, n = NoiseSchedule("linear", 250), 8000
+    for variance in (0.25, 4.0):
+        start = draws(n).normal(1, dtype=torch.float64)
+        x = reverse(schedule, best(schedule, variance), start, draws(n, 1), **options)
+        assert x.var().item() == pytest.approx(variance, rel=rtol)
+        assert abs(x.mean()) < 0.05 * variance**0.5 * 2
+
+
+def test_ddim_without_noise_is_a_function_of_its_start():
+    schedule = NoiseSchedule("cosine", 40)
+    start = draws(6).normal(2)
+    one, other = (
+        reverse(schedule, best(schedule, 2.0), start, draws(6, s), sampler="ddim") for s in (1, 2)
+    )
+    torch.testing.assert_close(one, other)
+    assert not torch.allclose(
+        *(reverse(schedule, best(schedule, 2.0), start, draws(6, s)) for s in (1, 2))
+    )
+    with pytest.raises(ValueError, match="n_sampling_steps=41 must be from 1 to the 40"):
+        schedule.path(41)
+    assert schedule.path(3) == [(39, 26), (26, 12), (12, -1)]
+
+
+def test_the_loss_of_the_best_network_is_known():
+    r"""For data N(0, v) it is :math:`\bar\alpha v / (\bar\alpha v + 1 - \bar\alpha)`, over t."""
+    schedule, variance, n = NoiseSchedule("cosine", 60), 2.5, 200_000
+    predict = best(schedule, variance)
+    x = variance**0.5 * draws(n, 5).normal(1, dtype=torch.float64)
+    losses = denoising_losses(schedule, "noise", False, 0.0)(predict, (x,), draws(n))
+    left = schedule.left
+    expected = (left * variance / (left * variance + 1 - left)).mean()
+    assert losses.mean().item() == pytest.approx(expected.item(), rel=0.02)
+
+
+@pytest.mark.parametrize("prediction", ["noise", "sample", "velocity"])
+def test_a_table_is_learned_whatever_is_predicted(prediction, rng):
+    t = rng.normal(size=400)
+    X = np.stack([1000 * t, -t + 0.3 * rng.normal(size=400) + 7], axis=1)
+    model = DiffusionModel(
+        (64, 64), 40, prediction=prediction, max_epochs=80, learning_rate=5e-3, random_state=0
+    ).fit(X)
+    drawn = model.sample(1000, random_state=0)
+    np.testing.assert_allclose(drawn.mean(0) / X.std(0), X.mean(0) / X.std(0), atol=0.25)
+    np.testing.assert_allclose(drawn.std(0) / X.std(0), 1, atol=0.25)
+    assert np.corrcoef(drawn.T)[0, 1] == pytest.approx(np.corrcoef(X.T)[0, 1], abs=0.15)
+
+
+def test_samplers_and_guidance_are_chosen_after_fit(rng):
+    y = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 2)) + 4.0 * y[:, None]
+    model = DiffusionModel(
+        (32, 32), 30, variance="learned", max_epochs=60, learning_rate=5e-3, random_state=0
+    ).fit(X, y)
+    means = {}
+    for name, options in {
+        "ancestral": {},
+        "ddim": {"sampler": "ddim", "n_sampling_steps": 10},
+        "guided": {"sampler": "ddim", "n_sampling_steps": 10, "guidance": 3.0},
+    }.items():
+        drawn = model.set_params(**options).sample(400, random_state=0, y=1)
+        means[name] = drawn.mean()
+        assert drawn.shape == (400, 2)
+    assert abs(means["ancestral"] - 4) < 0.8
+    assert abs(means["ddim"] - 4) < 0.8
+    assert means["guided"] > means["ddim"]
+    mixed = model.set_params(guidance=1.0).sample(600, random_state=0)
+    assert (mixed.mean(axis=1) > 2).mean() == pytest.approx(y.mean(), abs=0.1)
+
+
+def test_images_are_learned_by_a_u_net(rng):
+    X, y = load_digits(return_X_y=True)
+    X = X.reshape(-1, 8, 8)[y < 2][:96].astype(np.float32)
+    y = y[y < 2][:96]
+    model = DiffusionModel(
+        (8, 16), 20, batch_size=32, max_epochs=30, learning_rate=5e-3, random_state=0
+    ).fit(X, y)
+    drawn = model.sample(40, random_state=0, y=1)
+    assert drawn.shape == (40, 8, 8)
+    assert drawn.dtype == np.float32
+    centres = np.stack([X[y == k].mean(axis=0) for k in (0, 1)])
+    away = ((drawn[:, None] - centres) ** 2).sum(axis=(2, 3))
+    assert (away.argmin(axis=1) == 1).mean() > 0.7
+    odd = DiffusionModel((4, 4, 4), 3, max_epochs=1).fit(rng.normal(size=(6, 2, 5, 3)))
+    assert odd.sample(2).shape == (2, 2, 5, 3)
+
+
+def test_bad_settings_are_refused(rng):
+    X = rng.normal(size=(9, 2))
+    with pytest.raises(ValueError, match=r"hidden_layer_sizes=\(\)"):
+        DiffusionModel(()).fit(X)
+    model = DiffusionModel(8, 5, n_sampling_steps=6, max_epochs=1).fit(X)
+    with pytest.raises(ValueError, match="from 1 to the 5 of training"):
+        model.sample()

@@ -1,0 +1,168 @@
+"""Scores: closed forms on Gaussian data for losses, ways back, and densities."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import multivariate_normal
+
+from panlearn.generative import ScoreModel
+from panlearn.generative._score import (
+    PROCESSES,
+    annealed_langevin,
+    flow,
+    flow_log_density,
+    reverse_sde,
+    score_losses,
+    trace_of_slope,
+)
+from panlearn.neural._draws import Draws, Share
+
+COVARIANCE = np.array([[1.3, 0.6], [0.6, 0.7]])
+
+
+def draws(n, seed=0):
+    return Draws(Share(0, n, n), seed, 0, torch.device("cpu"))
+
+
+def exact(process, covariance=COVARIANCE):
+    """The score of Gaussian data under noise."""
+    wide = torch.as_tensor(covariance)
+
+    def score(x, t):
+        a, sigma = process.scales(t)
+        noisy = a[:, None, None] ** 2 * wide + sigma[:, None, None] ** 2 * torch.eye(len(wide))
+        return -torch.linalg.solve(noisy, x[..., None])[..., 0]
+
+    return score
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_scales_solve_the_equation_of_the_process(name):
+    """a' = f a and (sigma^2)' = 2 f sigma^2 + g^2, by differences."""
+    process, t, h = PROCESSES[name](), torch.linspace(0.05, 0.95, 9, dtype=torch.float64), 1e-6
+    (a, sigma), (f, g2) = process.scales(t), process.rates(t)
+    (a1, s1), (a0, s0) = process.scales(t + h), process.scales(t - h)
+    np.testing.assert_allclose((a1 - a0) / (2 * h), f * a, rtol=1e-6, atol=1e-9)
+    slope = (s1.square() - s0.square()) / (2 * h)
+    np.testing.assert_allclose(slope, 2 * f * sigma.square() + g2, rtol=1e-6)
+    zero = process.scales(torch.zeros(1, dtype=torch.float64))
+    assert (zero[0].item(), zero[1].item()) == (1.0, 0.0)
+
+
+def test_the_trace_is_that_of_the_jacobian(rng):
+    matrix = torch.as_tensor(rng.normal(size=(3, 3)))
+    x = torch.as_tensor(rng.normal(size=(4, 3)))
+
+    def score(x, t):
+        return torch.sin(x @ matrix.T) * t[:, None]
+
+    t = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
+    said, trace = trace_of_slope(score, x, t)
+    for i in range(4):
+        jacobian = torch.autograd.functional.jacobian(
+            lambda row, i=i: score(row[None], t[i : i + 1])[0], x[i]
+        )
+        assert trace[i].item() == pytest.approx(jacobian.trace().item(), abs=1e-12)
+    torch.testing.assert_close(said, score(x, t))
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.parametrize("method", ["denoising", "sliced", "explicit"])
+def test_each_loss_is_lowest_at_the_true_score(name, method):
+    process, n = PROCESSES[name](), 20_000
+    root = torch.as_tensor(np.linalg.cholesky(COVARIANCE))
+    x = draws(n, 7).normal(2, dtype=torch.float64) @ root.T
+    score, objective = exact(process), score_losses(process, method)
+    losses = {}
+    for factor in (0.8, 1.0, 1.25):
+        scaled = lambda x, t, factor=factor: factor * score(x, t)  # noqa: E731
+        losses[factor] = objective(scaled, (x,), draws(n)).mean().item()
+    assert losses[1.0] < losses[0.8]
+    assert losses[1.0] < losses[1.25]
+
+
+def test_the_three_losses_differ_by_constants():
+    """Their slopes in a parameter of the score are equal, up to the noise of draws."""
+    process, n = PROCESSES["vp"](), 200_000
+    root = torch.as_tensor(np.linalg.cholesky(COVARIANCE))
+    x = draws(n, 7).normal(2, dtype=torch.float64) @ root.T
+    score, slopes = exact(process), {}
+    for method in ("denoising", "sliced", "explicit"):
+        factor = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+        objective = score_losses(process, method)
+        loss = objective(lambda x, t, c=factor: c * score(x, t), (x,), draws(n)).mean()
+        (slopes[method],) = torch.autograd.grad(loss, factor)
+    half = {"denoising": 0.5, "sliced": 1.0, "explicit": 1.0}  # it is twice the others
+    found = [half[m] * s.item() for m, s in slopes.items()]
+    np.testing.assert_allclose(found, found[2], rtol=0.03)
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_the_flow_has_the_density_of_the_data(name, rng):
+    process = PROCESSES[name]()
+    x = rng.normal(size=(30, 2)) @ np.linalg.cholesky(COVARIANCE).T
+    found = flow_log_density(process, exact(process), torch.as_tensor(x), 100)
+    # the first time has a little noise, and the end is not quite the normal that stands for it
+    expected = multivariate_normal(np.zeros(2), COVARIANCE).logpdf(x)
+    np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.parametrize("way", ["sde", "ode", "langevin"])
+def test_ways_back_give_the_data(name, way):
+    process, n = PROCESSES[name](), 2500
+    score, noise = exact(process), draws(n).normal(2, dtype=torch.float64)
+    if way == "sde":
+        x = reverse_sde(process, score, noise, draws(n, 1), 150)
+    elif way == "ode":
+        x, _ = flow(process, score, process.end * noise, 60, forward=False, density=False)
+    else:
+        x = annealed_langevin(process, score, noise, draws(n, 1), 100, 10)
+    wide = 0.25 if way == "langevin" else 0.13  # whose moves do not settle at every level
+    np.testing.assert_allclose(np.cov(x.numpy().T), COVARIANCE, atol=wide)
+    np.testing.assert_allclose(x.mean(0), 0, atol=0.08)
+
+
+def test_the_flow_goes_there_and_back():
+    process = PROCESSES["vp"]()
+    x = draws(5).normal(2, dtype=torch.float64)
+    there, one = flow(process, exact(process), x, 80, forward=True, density=True)
+    back, other = flow(process, exact(process), there, 80, forward=False, density=True)
+    np.testing.assert_allclose(back, x, atol=1e-6)
+    np.testing.assert_allclose(one, -other, atol=1e-6)
+
+
+@pytest.mark.parametrize("matching", ["denoising", "sliced", "explicit"])
+def test_a_table_is_learned(matching, rng):
+    scale, mean = np.array([1000.0, 1.0]), np.array([5.0, 7.0])
+    X = rng.normal(size=(300, 2)) @ np.linalg.cholesky(COVARIANCE).T * scale + mean
+    X = np.hstack([X, np.full((300, 1), 4.0)])
+    model = ScoreModel(
+        (32, 32),
+        matching=matching,
+        max_epochs=60,
+        learning_rate=5e-3,
+        n_sampling_steps=50,
+        random_state=0,
+    ).fit(X)
+    drawn = model.sample(1000, random_state=0)
+    assert (drawn[:, 2] == 4).all()
+    ours, real = np.cov((drawn[:, :2] / scale).T), np.cov((X[:, :2] / scale).T)
+    np.testing.assert_allclose(ours, real, atol=0.35)
+    truth = multivariate_normal(mean, COVARIANCE * np.outer(scale, scale))
+    rows = X[:20]
+    error = model.score_samples(rows) - truth.logpdf(rows[:, :2])
+    assert np.median(np.abs(error)) < 0.5
+    slopes = -np.linalg.solve(truth.cov, (rows[:, :2] - mean).T).T
+    assert np.corrcoef((model.gradient(rows)[:, :2] * scale).ravel(),
+                       (slopes * scale).ravel())[0, 1] > 0.8  # fmt: skip
+    assert (model.gradient(rows)[:, 2] == 0).all()
+
+
+def test_images_and_bad_settings(rng):
+    X = rng.normal(size=(12, 4, 4)).astype(np.float32)
+    model = ScoreModel((4, 8), max_epochs=1, n_sampling_steps=3, process="ve").fit(X)
+    assert model.sample(2).shape == (2, 4, 4)
+    assert model.gradient(X).shape == X.shape
+    with pytest.raises(ValueError, match=r"hidden_layer_sizes=\(\)"):
+        ScoreModel(()).fit(X)
