@@ -18,6 +18,7 @@ from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
 from panlearn.generative.masked_autoregressive_flow import MaskedAutoregressiveFlow  # noqa: E402
 from panlearn.generative.neural_autoregressive_flow import NeuralAutoregressiveFlow  # noqa: E402
+from panlearn.generative.odeint import ODESolution, odeint  # noqa: E402
 from panlearn.generative.real_nvp import RealNVP  # noqa: E402
 from panlearn.generative.sum_of_squares_flow import SumOfSquaresFlow  # noqa: E402
 from panlearn.generative.vade import VaDE  # noqa: E402
@@ -33,10 +34,12 @@ __all__ = [
     "ImportanceWeightedVAE",
     "MaskedAutoregressiveFlow",
     "NeuralAutoregressiveFlow",
+    "ODESolution",
     "RealNVP",
     "SplineTransform",
     "SumOfSquaresFlow",
     "VaDE",
     "WassersteinGAN",
     "divergences",
+    "odeint",
 ]
