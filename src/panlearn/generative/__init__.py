@@ -14,6 +14,9 @@ from panlearn.generative import divergences  # noqa: E402
 from panlearn.generative._univariate import AffineTransform, SplineTransform  # noqa: E402
 from panlearn.generative.autoencoder import Autoencoder  # noqa: E402
 from panlearn.generative.conditional_vae import ConditionalVAE  # noqa: E402
+from panlearn.generative.continuous_normalizing_flow import (  # noqa: E402
+    ContinuousNormalizingFlow,
+)
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
 from panlearn.generative.masked_autoregressive_flow import MaskedAutoregressiveFlow  # noqa: E402
@@ -31,6 +34,7 @@ __all__ = [
     "AffineTransform",
     "Autoencoder",
     "ConditionalVAE",
+    "ContinuousNormalizingFlow",
     "ImportanceWeightedVAE",
     "MaskedAutoregressiveFlow",
     "NeuralAutoregressiveFlow",
