@@ -21,6 +21,8 @@ from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
 from panlearn.generative.masked_autoregressive_flow import MaskedAutoregressiveFlow  # noqa: E402
 from panlearn.generative.neural_autoregressive_flow import NeuralAutoregressiveFlow  # noqa: E402
+from panlearn.generative.neural_ode import NeuralODE  # noqa: E402
+from panlearn.generative.ode_layer import ODELayer  # noqa: E402
 from panlearn.generative.odeint import ODESolution, odeint  # noqa: E402
 from panlearn.generative.real_nvp import RealNVP  # noqa: E402
 from panlearn.generative.sum_of_squares_flow import SumOfSquaresFlow  # noqa: E402
@@ -38,6 +40,8 @@ __all__ = [
     "ImportanceWeightedVAE",
     "MaskedAutoregressiveFlow",
     "NeuralAutoregressiveFlow",
+    "NeuralODE",
+    "ODELayer",
     "ODESolution",
     "RealNVP",
     "SplineTransform",
