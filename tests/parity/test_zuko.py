@@ -6,6 +6,7 @@ import torch
 
 from panlearn.generative import (
     AffineTransform,
+    ContinuousNormalizingFlow,
     MaskedAutoregressiveFlow,
     NeuralAutoregressiveFlow,
     RealNVP,
@@ -136,3 +137,16 @@ def test_spline_of_nflows():
     found = ours.forward(x, parameters)
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("context", [0, CONTEXT])
+def test_continuous_normalizing_flow(context):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        theirs = zuko.flows.CNF(D, context, hidden_features=HIDDEN, atol=1e-9, rtol=1e-8).double()
+    model = ContinuousNormalizingFlow(HIDDEN, method="dopri5", rtol=1e-8, atol=1e-9)
+    ours = network(model, context)
+    copy_linears(ours, theirs)
+    x, c = given(context)
+    expected = theirs(c).log_prob(x)
+    torch.testing.assert_close(ours.log_density(x, c), expected, rtol=1e-5, atol=1e-6)

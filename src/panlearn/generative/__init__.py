@@ -14,6 +14,7 @@ from panlearn.generative import divergences  # noqa: E402
 from panlearn.generative._univariate import AffineTransform, SplineTransform  # noqa: E402
 from panlearn.generative.autoencoder import Autoencoder  # noqa: E402
 from panlearn.generative.conditional_vae import ConditionalVAE  # noqa: E402
+from panlearn.generative.continuous_normalizing_flow import (  # noqa: E402
 from panlearn.generative.diffusion_model import DiffusionModel  # noqa: E402
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
@@ -21,12 +22,18 @@ from panlearn.generative.info_gan import InfoGAN  # noqa: E402
 from panlearn.generative.masked_autoregressive_flow import MaskedAutoregressiveFlow  # noqa: E402
 from panlearn.generative.mmd_gan import MMDGAN  # noqa: E402
 from panlearn.generative.neural_autoregressive_flow import NeuralAutoregressiveFlow  # noqa: E402
+from panlearn.generative.neural_ode import NeuralODE  # noqa: E402
+from panlearn.generative.ode_layer import ODELayer  # noqa: E402
+from panlearn.generative.odeint import ODESolution, odeint  # noqa: E402
 from panlearn.generative.real_nvp import RealNVP  # noqa: E402
 from panlearn.generative.score_model import ScoreModel  # noqa: E402
 from panlearn.generative.sum_of_squares_flow import SumOfSquaresFlow  # noqa: E402
 from panlearn.generative.vade import VaDE  # noqa: E402
 from panlearn.generative.vae import VAE  # noqa: E402
 from panlearn.generative.wasserstein_gan import WassersteinGAN  # noqa: E402
+from panlearn.generative.continuous_normalizing_flow import (  # noqa: E402
+    ContinuousNormalizingFlow,
+)
 
 __all__ = [
     "GAN",
@@ -35,11 +42,15 @@ __all__ = [
     "AffineTransform",
     "Autoencoder",
     "ConditionalVAE",
+    "ContinuousNormalizingFlow",
     "DiffusionModel",
     "ImportanceWeightedVAE",
     "InfoGAN",
     "MaskedAutoregressiveFlow",
     "NeuralAutoregressiveFlow",
+    "NeuralODE",
+    "ODELayer",
+    "ODESolution",
     "RealNVP",
     "ScoreModel",
     "SplineTransform",
@@ -47,4 +58,5 @@ __all__ = [
     "VaDE",
     "WassersteinGAN",
     "divergences",
+    "odeint",
 ]

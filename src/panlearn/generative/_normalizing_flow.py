@@ -28,15 +28,12 @@ _FIRST = 1024  # examples from which layers of normalisation start
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DensityModel(DensityMixin, Density, ConditionalModel):
-    """A generative model with a density; abstract.
+class FlowModel(DensityMixin, Density, ConditionalModel):
+    """A map of examples to standard normal noise, with the density that follows; abstract.
 
-    A class gives ``_log_density(x, condition)``, of tensors in standardised units.
+    The module of a class has ``forward(x, context)``, which gives noise and log determinants,
+    ``inverse(z, context)`` and ``log_density(x, context)``, of rows in standardised units.
     """
-
-    @abstractmethod
-    def _log_density(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
-        """The log density of each example, in standardised units."""
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
         """Give the log density of each example.
@@ -81,9 +78,63 @@ class DensityModel(DensityMixin, Density, ConditionalModel):
         """
         return float(np.average(self.score_samples(X, y).astype(float), weights=sample_weight))
 
+    def _log_density(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+        return self._flow.log_density(x.flatten(1), condition)
+
+    def _generate(self, draws: Draws, n: int, condition: torch.Tensor | None) -> torch.Tensor:
+        return self._flow.inverse(draws.normal(self._inner_size, dtype=self._dtype), condition)
+
+    @property
+    def _flow(self) -> Any:
+        return self.module_
+
+    def to_noise(self, X: Any, y: Any = None) -> np.ndarray:
+        """Map examples to the noise that they are made of.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), (n, h, w) or (n, c, h, w)
+            The examples.
+        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
+            What they are conditioned on, if `fit` was given y.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_varying)
+            Standard normal for examples from the density of the model; columns that did not vary
+            in `fit` have none.
+        """
+        x = self._examples(X)
+        return self._by_rows(
+            lambda *rows: self._flow(rows[0].flatten(1), *rows[1:])[0], x, *self._beside(y, len(x))
+        )
+
+    def from_noise(self, Z: Any, y: Any = None) -> Any:
+        """Map noise to the examples that it makes.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_varying)
+            Noise, as `to_noise` gives it.
+        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
+            What the examples are conditioned on, if `fit` was given y.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, c, h, w)
+        """
+        self._require_fitted()
+        noise = np.asarray(Z, dtype=self._floats)
+        if noise.ndim != 2 or noise.shape[1] != self._inner_size:
+            raise ValueError(
+                f"noise of shape {noise.shape} was given; it must have {self._inner_size} columns"
+            )
+        made = self._by_rows(self._flow.inverse, noise, *self._beside(y, len(noise)))
+        return self._framed(self._restored(made))
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NormalizingFlow(DensityModel):
+class NormalizingFlow(FlowModel):
     """A flow of a few layers; abstract.
 
     Parameters
@@ -148,60 +199,6 @@ class NormalizingFlow(DensityModel):
             first = [torch.tensor(rows[:_FIRST]).to(device) for rows in data]
             module.begin(first[0].flatten(1), *first[1:])
         return module
-
-    def _log_density(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
-        return self._flow.log_density(x.flatten(1), condition)
-
-    def _generate(self, draws: Draws, n: int, condition: torch.Tensor | None) -> torch.Tensor:
-        return self._flow.inverse(draws.normal(self._inner_size, dtype=self._dtype), condition)
-
-    @property
-    def _flow(self) -> Any:
-        return self.module_
-
-    def to_noise(self, X: Any, y: Any = None) -> np.ndarray:
-        """Map examples to the noise that they are made of.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), (n, h, w) or (n, c, h, w)
-            The examples.
-        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
-            What they are conditioned on, if `fit` was given y.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_varying)
-            Standard normal for examples from the density of the model; columns that did not vary
-            in `fit` have none.
-        """
-        x = self._examples(X)
-        return self._by_rows(
-            lambda *rows: self._flow(rows[0].flatten(1), *rows[1:])[0], x, *self._beside(y, len(x))
-        )
-
-    def from_noise(self, Z: Any, y: Any = None) -> Any:
-        """Map noise to the examples that it makes.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_varying)
-            Noise, as `to_noise` gives it.
-        y : array-like of shape (n_samples,) or (n_samples, n_numbers), default=None
-            What the examples are conditioned on, if `fit` was given y.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, c, h, w)
-        """
-        self._require_fitted()
-        noise = np.asarray(Z, dtype=self._floats)
-        if noise.ndim != 2 or noise.shape[1] != self._inner_size:
-            raise ValueError(
-                f"noise of shape {noise.shape} was given; it must have {self._inner_size} columns"
-            )
-        made = self._by_rows(self._flow.inverse, noise, *self._beside(y, len(noise)))
-        return self._framed(self._restored(made))
 
 
 def negative_log_density(module: Any, batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
