@@ -76,10 +76,10 @@ def test_docstring_has_formula_references_and_examples(thing, docs):
 
 @pytest.mark.parametrize(("thing", "docs"), [*EXPORTS, *TOP])
 def test_documented_parameters_are_those_of_the_signature(thing, docs):
-    parameters = signature(thing)
     names, types = documented(thing)
     if not names and len(docs) > 1:
         return  # one line in a module of small functions names its arguments in the formula
+    parameters = signature(thing)
     assert sorted(names) == sorted(p.name for p in parameters)
     for parameter in parameters:
         stated = re.search(r"default=(.+)$", types[parameter.name])

@@ -267,11 +267,12 @@ def test_holes_in_the_training_rows_leave_the_false_positives_as_chosen(rng, kin
     truth = rng.normal(size=(3, 3))
     X, fresh = rng.normal(size=(2, 3000, 3)) @ truth
     X[rng.random(X.shape) < 0.4] = np.nan
-    model = GaussianMixture(covariance_type=kind).fit(X)
-    share = model.predict_anomaly(fresh, false_positive_rate=0.05).mean()
-    # two binomial errors, of the quantile and of the share, three deviations of each; the kinds
-    # that are not the truth have tails of their own
-    assert share == pytest.approx(0.05, abs=0.017 if kind in ("full", "tied") else 0.03)
+    for seed in range(5):  # 192 rows are empty, and no single draw may stand for all of them
+        model = GaussianMixture(covariance_type=kind, random_state=seed + 122).fit(X)
+        share = model.predict_anomaly(fresh, false_positive_rate=0.05).mean()
+        # two binomial errors, of the quantile and of the share, three deviations of each; the
+        # kinds that are not the truth have tails of their own
+        assert share == pytest.approx(0.05, abs=0.017 if kind in ("full", "tied") else 0.03)
     with pytest.raises(ValueError, match="complete rows"):
         model.predict_anomaly(X)
     with pytest.raises(ValueError, match="complete rows"):

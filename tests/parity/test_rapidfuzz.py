@@ -153,3 +153,11 @@ def test_missing_strings_are_as_far_as_can_be(name):
     scorer, theirs = SCORERS[name]
     for pair in ((None, "a"), ("a", None), (None, None), (float("nan"), "a")):
         assert scorer(*pair) == theirs(*pair)
+
+
+def test_what_is_extracted_by_default_is_theirs(rng):
+    choices = [" ".join(strings(rng, 3, 8)) for _ in range(40)]
+    for query in choices[:4]:
+        found = ours.extract(query + " x", choices, limit=6)
+        expected = process.extract(query + " x", choices, limit=6)
+        assert [(c, pytest.approx(s), i) for c, s, i in expected] == found

@@ -183,3 +183,19 @@ def test_no_document_and_words_that_look_like_names():
     for word in ("<s>", "</s>"):
         assert model.score([["a", word]]) == model.score([["a", "unheard"]])
     assert model.probability("</s>", ["b"]) > model.probability("<unk>", ["b"])
+
+
+@pytest.mark.parametrize("smoothing", ["kneser_ney", "add_k", "mle"])
+def test_a_name_of_the_model_in_a_document_is_the_unknown_word(smoothing):
+    """A corpus whose rare words were replaced gives the model of one whose rare words were rare."""
+    marked = [["a", "<unk>", "b"], ["a", "b", "<unk>"], ["b", "a", "b"], ["a", "<s>", "b"]]
+    rare = [["a", "x", "b"], ["a", "b", "y"], ["b", "a", "b"], ["a", "z", "b"]]
+    given = NGramModel(2, smoothing=smoothing).fit(marked)
+    found = NGramModel(2, smoothing=smoothing, min_count=2).fit(rare)
+    assert given.words_.tolist() == ["a", "b"]
+    for context in ([], ["a"], ["<unk>"], ["b"]):
+        law = given.distribution(context)
+        assert sum(law.values()) == pytest.approx(1)
+        assert law == pytest.approx(found.distribution(context))
+        assert given.probability("<unk>", context) == law["<unk>"]
+    np.testing.assert_allclose(given.score_samples(marked), found.score_samples(rare))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,14 +16,15 @@ _OR = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 _OR_LABELS = np.array([-1, 1, 1, 1])
 
 
-def _overlapping(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+def overlapping(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Give rows and signs of two classes that no line tells apart."""
     rng = np.random.default_rng(62)
     y = np.where(np.arange(n) % 2, 1, -1)
     return rng.standard_normal((n, 2)) + 0.8 * y[:, None], y
 
 
 def _separable() -> tuple[np.ndarray, np.ndarray]:
-    X, y = _overlapping(40)
+    X, y = overlapping(40)
     return X + 1.5 * y[:, None], y
 
 
@@ -180,7 +181,7 @@ def hinge_and_perceptron_losses() -> Iterator[Evidence]:
     place puts 1 − y f into the hinge, which holds the 1 − already); their subgradients are −1 for
     t below 1, or 0, and 0 above. At t = −1, 0, 1, 2 the values are 2, 1, 0, 0 and 1, 0, 0, 0.
     """
-    X, y = _overlapping()
+    X, y = overlapping()
     model = LinearSVC(2.0, loss="hinge", tol=1e-9).fit(X, y)
     t = y * model.decision_function(X)
     total = 0.5 * np.sum(model.coef_**2) + 2 * np.maximum(1 - t, 0).sum()
@@ -202,7 +203,7 @@ def slack_is_the_hinge() -> Iterator[Evidence]:
     Counting errors while keeping the hard constraints for all rows, as the text writes, leaves
     none to count.
     """
-    X, y = _overlapping()
+    X, y = overlapping()
     kernel, _ = _machine(X, y, 1.0)
     primal = _primal(kernel.coef_[0], float(kernel.intercept_[0]), X, y, 1.0)
     hinge = LinearSVC(1.0, loss="hinge", tol=1e-10).fit(X, y)
@@ -233,7 +234,7 @@ def large_penalty_is_the_hard_machine() -> Iterator[Evidence]:
 @claim("B64")
 def penalty_trades_slack_for_margin() -> Iterator[Evidence]:
     """As C grows the sum of slacks does not rise and ‖w‖ does not fall: the margin narrows."""
-    X, y = _overlapping()
+    X, y = overlapping()
     norms, slacks = [], []
     for C in 10.0 ** np.arange(-3, 4):
         model = LinearSVC(C, loss="hinge", tol=1e-12, max_iter=200).fit(X, y)
@@ -251,7 +252,7 @@ def box_of_the_soft_dual() -> Iterator[Evidence]:
     t = np.linspace(-2, 2, 41)
     a = np.linspace(0, 3, 61)
     yield equal("C t⁺ and the maximum", np.max(a[:, None] * t, axis=0), 3 * np.maximum(t, 0), 1e-12)
-    X, y = _overlapping()
+    X, y = overlapping()
     _, alpha = _machine(X, y, 0.5)
     yield at_least("least multiplier", alpha.min(), 0)
     yield at_most("largest multiplier", alpha.max(), 0.5)
@@ -263,7 +264,7 @@ def offset_from_any_free_vector() -> Iterator[Evidence]:
     """The machine has w = Σ a_i y_i x_i, and b = y_i − ⟨x_i, w⟩ at any support vector with
     0 < a_i < C: the same for all of them.
     """
-    X, y = _overlapping()
+    X, y = overlapping()
     model, alpha = _machine(X, y, 0.5)
     w = (alpha * y) @ X
     yield equal("w and Σ a y x", model.coef_[0], w, 1e-9)
@@ -272,59 +273,6 @@ def offset_from_any_free_vector() -> Iterator[Evidence]:
     yield at_least("free support vectors", free.sum(), 2)
     yield at_most("spread of b over them", np.ptp(offsets), 1e-5)
     yield equal("b", offsets.mean(), model.intercept_[0], 1e-6)
-
-
-@claim("B67")
-def gradient_of_the_penalised_loss() -> Iterator[Evidence]:
-    """For ‖w‖²/(2λ) + C Σ ℓ(y_i s_i) with s = ⟨x, w⟩ + b the derivatives are w/λ + C Σ ℓ′ y_i x_i
-    and C Σ ℓ′ y_i, so a descent step subtracts η times these. One of λ and C is redundant, and the
-    text garbles the score.
-    """
-    X, y = _overlapping()
-    C, ridge = 0.7, 2.0
-
-    def value(u: np.ndarray) -> float:
-        return float(u[:2] @ u[:2] / (2 * ridge) + C * _squared(y * (X @ u[:2] + u[2])).sum())
-
-    u = np.array([0.3, -0.2, 0.1])
-    slope = -2 * np.maximum(1 - y * (X @ u[:2] + u[2]), 0)
-    gradient = np.r_[u[:2] / ridge + C * (slope * y) @ X, C * (slope * y).sum()]
-    step = 1e-6 * np.eye(3)
-    differences = [(value(u + e) - value(u - e)) / 2e-6 for e in step]
-    yield equal("gradient and differences", gradient, differences, 1e-6)
-    for _ in range(4000):
-        slope = -2 * np.maximum(1 - y * (X @ u[:2] + u[2]), 0)
-        u = u - 2e-3 * np.r_[u[:2] / ridge + C * (slope * y) @ X, C * (slope * y).sum()]
-    model = LinearSVC(C * ridge, tol=1e-10).fit(X, y)  # multiplied by λ: one penalty is enough
-    yield equal("where descent arrives", u, np.r_[model.coef_[0], model.intercept_], 1e-6)
-
-
-def _squared(t: np.ndarray) -> np.ndarray:
-    return np.maximum(1 - t, 0) ** 2
-
-
-@claim("B68")
-def calibrated_losses() -> Iterator[Evidence]:
-    """A convex loss is calibrated for classification just if it is differentiable at 0 with a
-    negative derivative. At P(y = 1) = 0.7 the scores of least conditional risk are 1 for the hinge,
-    ln(7/3) for the logistic loss, 0.4 for the square, ½ ln(7/3) for the exponential, all positive;
-    the perceptron's loss has 0, which gives no sign. That is a statement on all scores of a
-    population: that this loss cannot generalise, as the text has it, says too much.
-    """
-    f = np.linspace(-2, 2, 4001)
-    losses: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
-        "hinge": (lambda t: np.maximum(1 - t, 0), 1.0),
-        "logistic": (lambda t: np.log1p(np.exp(-t)), np.log(7 / 3)),
-        "squared": (lambda t: (1 - t) ** 2, 0.4),
-        "exponential": (lambda t: np.exp(-t), np.log(7 / 3) / 2),
-        "perceptron": (lambda t: np.maximum(-t, 0), 0.0),
-    }
-    for name, (loss, best) in losses.items():
-        risk = 0.7 * loss(f) + 0.3 * loss(-f)
-        yield equal(f"best score, {name}", f[risk.argmin()], best, 1e-3)
-    X, y = np.zeros((10, 1)), np.r_[np.ones(7), -np.ones(3)]
-    score = LinearSVC(100.0, loss="hinge", tol=1e-10).fit(X, y).intercept_[0]
-    yield equal("score of the machine on rows that say nothing", score, 1, 1e-4)
 
 
 @claim("B69")
@@ -376,7 +324,7 @@ def kernel_score_is_a_linear_score() -> Iterator[Evidence]:
     """Σ a_i y_i k(x, x_i) + b is the score of the linear machine on the features of the kernel, for
     (1 + x·z)² those of the quadratic map.
     """
-    X, y = _overlapping()
+    X, y = overlapping()
 
     def features(Z: np.ndarray) -> np.ndarray:
         a, b = Z.T

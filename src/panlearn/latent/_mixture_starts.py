@@ -191,6 +191,11 @@ def require_values(sample: RowSample, every_column: bool = True) -> None:
 
 def density_quantiles(at: Mixture, sample: RowSample, rng: np.random.Generator) -> np.ndarray:
     """Of the log density of the rows in a sample, whole: what they miss is drawn."""
-    density = log_densities(at, draw_missing(at, sample.rows, rng))[0]
+    rows, weight = sample.rows, np.asarray(sample.weight_of, dtype=float)
+    # rows that miss the same may be one of a large weight: no single draw is to stand for them all
+    share = np.where(np.isnan(rows).any(axis=1), weight / weight.sum(), 0.0)
+    times = np.maximum(1, np.ceil(1000 * share)).astype(int)
+    rows, weight = np.repeat(rows, times, axis=0), np.repeat(weight / times, times)
+    density = log_densities(at, draw_missing(at, rows, rng))[0]
     levels = np.linspace(0, 1, 1001)
-    return np.quantile(density, levels, weights=sample.weight_of, method="inverted_cdf")
+    return np.quantile(density, levels, weights=weight, method="inverted_cdf")

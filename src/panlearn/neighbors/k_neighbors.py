@@ -94,7 +94,8 @@ class _NearestRows(StoredRows):
 
     def _nearest(self, X: Any, k: int) -> Found:
         """The k nearest of rows given by the user."""
-        distance, index = self._index.query(self._queries(X), k, self.n_jobs)
+        Q = self._queries(X)
+        distance, index = self._index.query(Q, k, self.n_jobs)
         return distance.astype(self.X_.dtype, copy=False), index
 
     def _others(self, k: int) -> Found:

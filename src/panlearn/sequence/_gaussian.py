@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from panlearn.core.statistics import Sums
-from panlearn.latent._covariances import Covariance, Tied
+from panlearn.latent._covariances import Covariance, Tied, inverse_root
 from panlearn.sequence import _gaussian_kernels as kernels
 from panlearn.sequence._chain_kernels import shifted
 from panlearn.sequence._emissions import Emission
@@ -103,8 +103,9 @@ class GaussianEmission(Emission):
                 out[rows] = part
                 continue
             for j, matrix in enumerate(self._matrices):
-                root = _inverse_root(matrix[np.ix_(seen, seen)])
-                white = (values[rows][:, seen] - self.means[j, seen]) @ root.T
+                # a row that has nothing has density one
+                root = inverse_root(matrix[np.ix_(seen, seen)]) if seen.any() else np.zeros((0, 0))
+                white = (values[rows][:, seen] - self.means[j, seen]) @ root
                 constant = np.log(np.diag(root)).sum() - 0.5 * len(root) * LOG_2PI
                 out[rows, j] = constant - 0.5 * (white * white).sum(axis=1)
         return out
@@ -196,14 +197,6 @@ class GaussianEmission(Emission):
     def n_parameters(self) -> int:
         k, d = self.means.shape
         return k * d + self.kind.n_parameters(k, d)
-
-
-def _inverse_root(matrix: np.ndarray) -> np.ndarray:
-    """R, lower triangular, with Rᵀ R the precision."""
-    if not len(matrix):
-        return matrix
-    lower = linalg.cholesky(matrix, lower=True)
-    return linalg.solve_triangular(lower, np.eye(len(matrix)), lower=True)
 
 
 def _patterns(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:

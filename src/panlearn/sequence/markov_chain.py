@@ -16,8 +16,9 @@ from panlearn.core.parameters import NonNegative, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences, symbols_of
 from panlearn.sequence._base import SequenceModel
-from panlearn.sequence._chain_kernels import draw_path, eliminate
+from panlearn.sequence._chain_kernels import eliminate
 from panlearn.sequence._hmm import law as probabilities
+from panlearn.sequence._path_kernels import draw_path
 from panlearn.sequence._structure import classes, closed_classes, period, reaching
 from panlearn.sequence._symbols import categories_of, encode
 from panlearn.sequence._transition_counts import TransitionCounts

@@ -4,6 +4,7 @@ Documents go in as an iterable of strings or of lists of tokens. Counts are stat
 stream of batches of documents and a Dask bag of them work as a list does.
 """
 
+from panlearn.text import distance, fuzz, process
 from panlearn.text._cooccurrence import cooccurrence, pmi
 from panlearn.text._documents import WordTokenizer
 from panlearn.text.bpe_tokenizer import BPETokenizer
@@ -38,9 +39,12 @@ __all__ = [
     "WordPieceTokenizer",
     "WordTokenizer",
     "cooccurrence",
+    "distance",
     "edit_distance",
     "edit_distances",
     "edit_operations",
+    "fuzz",
     "pagerank",
     "pmi",
+    "process",
 ]

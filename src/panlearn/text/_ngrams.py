@@ -19,6 +19,8 @@ from panlearn.text._words import as_objects
 
 START, END, UNKNOWN, FIRST = 0, 1, 2, 3
 """Numbers that are no words, and the number of the first word."""
+RESERVED = ("<s>", "</s>", "<unk>")
+"""The names of these, which in a document stand for a word that is not known."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class NGramCounts(Statistic):
     def of(cls, tokens: Tokens, weight: np.ndarray | None = None, *, order: int) -> Self:
         """Count the n-grams of some documents."""
         w = np.ones(len(tokens)) if weight is None else np.asarray(weight, dtype=float)
-        names = sorted(range(len(tokens.words)), key=tokens.words.__getitem__)
-        number = np.empty(len(names), dtype=np.int32)
+        known = [i for i, word in enumerate(tokens.words) if word not in RESERVED]
+        names = sorted(known, key=tokens.words.__getitem__)
+        number = np.full(len(tokens.words), UNKNOWN, dtype=np.int32)
         number[names] = np.arange(FIRST, FIRST + len(names), dtype=np.int32)
         grams = windows(number[tokens.ids], tokens.offsets, order)
         count = np.repeat(w, tokens.lengths + 1)

@@ -4,8 +4,21 @@ r"""Distances of strings by rapidfuzz's names, each with its similarity and both
 each have ``distance``, ``similarity``, ``normalized_distance`` and ``normalized_similarity``:
 functions of two strings, and of ``processor=None``, ``score_cutoff=None`` and the options of the
 distance, ``weights=(1, 1, 1)`` of Levenshtein's, ``pad=True`` of Hamming's and
-``prefix_weight=0.1`` of Winkler's.
+``prefix_weight=0.1`` of Winkler's. With m the largest distance that the lengths allow,
 
+.. math::
+    s = m - d, \qquad \bar d = d / m, \qquad \bar s = 1 - \bar d
+
+References
+----------
+V. I. Levenshtein (1966). Binary codes capable of correcting deletions, insertions, and reversals.
+Soviet Physics Doklady 10(8).
+
+W. E. Winkler (1990). String comparator metrics and enhanced decision rules in the Fellegi-Sunter
+model of record linkage. Section on Survey Research Methods, American Statistical Association.
+
+Examples
+--------
 >>> from panlearn.text.distance import JaroWinkler, Levenshtein
 >>> Levenshtein.distance("kitten", "sitting"), Levenshtein.similarity("kitten", "sitting")
 (3, 4)

@@ -64,7 +64,8 @@ class NGramModel(WordLanguageModel):
     ----------
     words_ : ndarray of shape (n_words,)
         The words that are known, sorted. Besides them, the model predicts the end of a document,
-        ``"</s>"``, and an unknown word, ``"<unk>"``.
+        ``"</s>"``, and an unknown word, ``"<unk>"``. Where a document has such a name itself, as a
+        corpus whose rare words were replaced, it is counted as the unknown word.
     discount_ : ndarray of shape (order,)
         The discounts of orders 1, 2, ..., if there are any.
     tables_ : NGramTables

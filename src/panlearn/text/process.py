@@ -1,5 +1,16 @@
-"""The strings of a list that are most like a query, and the scores of all pairs, as rapidfuzz's.
+r"""The strings of a list that are most like a query, and the scores of all pairs, as rapidfuzz's.
 
+.. math::
+    \operatorname{extract}(q) = \arg\max_c \; s(q, c)
+
+for a similarity s of the query and each choice c, or the arguments of the least distance.
+
+References
+----------
+M. Bachmann (2020). RapidFuzz: rapid fuzzy string matching. doi:10.5281/zenodo.5584996
+
+Examples
+--------
 >>> from panlearn.text import process
 >>> process.extract("appel", ["apple", "ape", "maple"], limit=2)
 [('apple', 80.0, 0), ('ape', 75.0, 1)]
@@ -16,7 +27,7 @@ import numpy as np
 
 from panlearn.core.memory import require_memory
 from panlearn.text._scorers import Scorer, is_missing
-from panlearn.text.fuzz import ratio
+from panlearn.text.fuzz import WRatio, ratio
 
 __all__ = ["cdist", "extract", "extractOne"]
 
@@ -28,7 +39,7 @@ def extract(
     query: Any,
     choices: Iterable[Any] | Mapping[Any, Any],
     *,
-    scorer: Scorer = ratio,
+    scorer: Scorer = WRatio,
     processor: Processor = None,
     limit: int | None = 5,
     score_cutoff: float | None = None,
@@ -42,7 +53,7 @@ def extract(
         What is looked for.
     choices : iterable or mapping
         What to choose among; one that is None is passed over.
-    scorer : Scorer, default=ratio
+    scorer : Scorer, default=WRatio
         A score of `panlearn.text.fuzz` or `panlearn.text.distance`; of a distance the least is
         best.
     processor : callable or None, default=None
@@ -81,7 +92,7 @@ def extractOne(  # noqa: N802
     query: Any,
     choices: Iterable[Any] | Mapping[Any, Any],
     *,
-    scorer: Scorer = ratio,
+    scorer: Scorer = WRatio,
     processor: Processor = None,
     score_cutoff: float | None = None,
     scorer_kwargs: Mapping[str, Any] | None = None,
@@ -94,7 +105,7 @@ def extractOne(  # noqa: N802
         What is looked for.
     choices : iterable or mapping
         What to choose among; one that is None is passed over.
-    scorer : Scorer, default=ratio
+    scorer : Scorer, default=WRatio
         As in `extract`.
     processor : callable or None, default=None
         As in `extract`.
@@ -133,7 +144,7 @@ def cdist(
     choices : list of str or of sequences
         The second strings, one a column.
     scorer : Scorer, default=ratio
-        As in `extract`.
+        A score of `panlearn.text.fuzz` or `panlearn.text.distance`.
     processor : callable or None, default=None
         Applied to each string before.
     score_cutoff : float or None, default=None

@@ -1,9 +1,9 @@
 """Trees and their ensembles.
 
 Reading order: `_features` turns X into keys, `_problem` y into targets; `_split` is the search for
-the best split of a node, `_bin_split` that between bins and `_grow` what grows a tree by them, all
-compiled; `_structure` holds the nodes that they find and `_pruning` cuts them; `decision_tree` is
-CART on these; each other file is one method.
+the best split on a feature, `_bin_split` that between bins, `_node_search` that among the features
+of a node, and `_grow` what grows a tree by them, all compiled; `_structure` holds the nodes that
+they find and `_pruning` cuts them; `decision_tree` is CART on these; each other file is one method.
 """
 
 from panlearn.tree.adaboost import AdaBoostClassifier
