@@ -54,8 +54,8 @@ class MambaEstimator(SequenceEstimator):
         return SequenceNetwork(
             reader(0 if n_symbols else self.n_features_in_, n_symbols, self.embedding_size, size),
             [MambaBlock(config) for _ in range(config.n_layers)],
-            size,
-            self.n_outputs_,
+            nn.RMSNorm(size, eps=config.norm_epsilon),
+            nn.Linear(size, self.n_outputs_),
             pooling=self.pooling,
             dropout=self.dropout,
         )

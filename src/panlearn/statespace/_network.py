@@ -16,7 +16,7 @@ Pooling = Literal["mean", "last"]
 
 
 class SequenceNetwork(nn.Module):
-    """Inputs to `width` numbers, blocks that see what came before, a norm, a linear read-out.
+    """Inputs to vectors of some width, blocks that see what came before, a norm, a read-out.
 
     Blocks map (n, T, width) to the same, and none looks ahead: what stands behind the end of a
     sequence changes nothing before it.
@@ -26,15 +26,15 @@ class SequenceNetwork(nn.Module):
         self,
         inputs: nn.Module,
         blocks: Iterable[nn.Module],
-        width: int,
-        n_outputs: int,
+        norm: nn.Module,
+        head: nn.Linear,
         *,
         pooling: Pooling,
         dropout: float,
     ) -> None:
         super().__init__()
         self.inputs, self.blocks = inputs, nn.ModuleList(blocks)
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, n_outputs)
+        self.norm, self.head = norm, head
         self.pooling, self.dropout = pooling, Dropout(dropout)
 
     def states(self, inputs: Tensor) -> Tensor:

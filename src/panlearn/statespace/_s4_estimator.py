@@ -57,8 +57,8 @@ class S4Estimator(SequenceEstimator):
         return SequenceNetwork(
             reader(0 if n_symbols else self.n_features_in_, n_symbols, self.embedding_size, size),
             [S4Block(layer, self.dropout) for layer in layers],
-            size,
-            self.n_outputs_,
+            nn.LayerNorm(size),
+            nn.Linear(size, self.n_outputs_),
             pooling=self.pooling,
             dropout=self.dropout,
         )
