@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._class_statistics import ClassStatistic
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.sources import ArrayRows, Rows
@@ -21,6 +22,8 @@ LOG_ZERO = -1e30  # stands for log 0: no evidence outweighs it, and sums with it
 
 class ClassLearner(ClassifierMixin, Estimator):
     """A classifier that is learned from a statistic of each class; abstract."""
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     classes_: np.ndarray
     statistic_: Any
@@ -216,11 +219,6 @@ class BayesRule(ClassifierMixin, Estimator):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class
         return np.fmax(np.concatenate(parts), -1e300), X.dtype
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class DensityRule(BayesRule):

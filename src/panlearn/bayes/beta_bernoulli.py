@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
 from panlearn.bayes.bernoulli_nb import binary
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -102,6 +103,8 @@ class BetaBernoulli(Density, DensityMixin, Estimator):
     >>> model.interval(0.9).round(3)
     array([[0.427, 0.834]])
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     a: Positive[float] = 1.0
     b: Positive[float] = 1.0
@@ -207,11 +210,6 @@ class BetaBernoulli(Density, DensityMixin, Estimator):
         self._require_fitted()
         uniform = generator(random_state).random((n_samples, self.n_features_in_))
         return (uniform < self.predictive_).astype(int)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _count(threshold: float | None, X: Any, y: Any, weight: np.ndarray | None) -> CoinCounts:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
 from panlearn.bayes._ledoit_wolf import class_covariances
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
@@ -113,6 +114,8 @@ class LinearDiscriminantAnalysis(
     >>> model.transform(X).shape
     (150, 2)
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     solver: Literal["svd", "lsqr", "eigen"] = "svd"
     _: KW_ONLY

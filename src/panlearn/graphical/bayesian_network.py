@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
@@ -120,6 +121,8 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
     >>> [network.d_separated("burglary", "quake", given) for given in ([], ["alarm"])]
     [True, False]
     """
+
+    capabilities = Capabilities(any_order=True, missing=True)
 
     edges: Any = None
     _: KW_ONLY
@@ -290,7 +293,6 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags

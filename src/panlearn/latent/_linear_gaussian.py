@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -31,6 +32,10 @@ class LinearGaussian(
     Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimator
 ):
     """A density with few linear factors, learned from moments or, with holes, by EM; abstract."""
+
+    capabilities = Capabilities(
+        sources=ANYWHERE, any_order=True, partial_fit="exact", missing=True, sparse=True
+    )
 
     n_components: int | None
     max_iter: int
@@ -78,7 +83,7 @@ class LinearGaussian(
         self
             The model itself.
         """
-        rows = read_rows(self, X, None, sample_weight, allow_nan=True)
+        rows = read_rows(self, X, None, sample_weight)
         moments = _moments(rows)
         if not moments.is_finite:
             return self._fit_incomplete(rows)
@@ -109,7 +114,7 @@ class LinearGaussian(
                 "this model was fitted to rows with NaN, of which no moments are kept to go on "
                 "from; fit it to complete rows, or to all rows at once"
             )
-        rows = read_rows(self, X, None, sample_weight, reset=first, allow_nan=True)
+        rows = read_rows(self, X, None, sample_weight, reset=first)
         moments = _moments(rows)
         if not moments.is_finite:
             raise ValueError("partial_fit takes complete rows, and X contains NaN or infinity")
@@ -301,8 +306,6 @@ class LinearGaussian(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import DensityMixin
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -142,6 +143,8 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     ([0.2, 9.2], array([0.5, 0.5]))
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True, sparse=True)
+
     n_components: Positive[int] = 1
     _: KW_ONLY
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
@@ -242,7 +245,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         if self.use_labels and y is None and as_batches(X) is None:
             raise ValueError("use_labels=True requires y to be passed, but y is None")
         walk: Any = {"y": y, "targets": "labels"} if self.use_labels else {}
-        walk |= {"sample_weight": sample_weight, "repeatable": True, "allow_nan": True}
+        walk |= {"sample_weight": sample_weight, "repeatable": True}
         rows = read_rows(self, X, reset=reset, **walk)
         if reset and isinstance(rows, ArrayRows) and (n := rows.X.shape[0]) < self.n_components:
             raise ValueError(f"n_samples={n} should be >= n_components; ask for fewer components")
@@ -392,9 +395,3 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
         return checked_rows(self, X, reset=False, accept_sparse=accept_sparse, allow_nan=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags

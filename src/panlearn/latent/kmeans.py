@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import _check_sample_weight
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
@@ -108,6 +109,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     >>> sorted(model.cluster_centers_.ravel().tolist()), model.inertia_
     ([0.5, 9.5], 1.0)
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 
     n_clusters: Positive[int] = 8
     _: KW_ONLY
@@ -302,7 +305,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

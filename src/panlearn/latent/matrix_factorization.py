@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
@@ -134,6 +135,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
     >>> model.recommend(["dee"], 1).items
     array([['oat']], dtype='<U3')
     """
+
+    capabilities = Capabilities(missing=True, sparse=True)
 
     n_components: Positive[int] = 32
     _: KW_ONLY
@@ -373,8 +376,6 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
@@ -119,6 +120,8 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     >>> model.components_.round(3), model.explained_variance_ratio_.round(3), model.svd_solver_
     (array([[0.447, 0.894]]), array([1.]), 'covariance_eigh')
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     n_components: Positive[int] | Annotated[float, Bounds(0, 1)] | Literal["mle"] | None = None
     _: KW_ONLY
@@ -336,7 +339,6 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
@@ -124,6 +125,8 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
     >>> mean.round(4), (std**2).round(4)
     (array([2.5]), array([2.5]))
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     _: KW_ONLY
     prior_mean: float | np.ndarray = 0.0

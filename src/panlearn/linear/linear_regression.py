@@ -11,6 +11,7 @@ from scipy import linalg
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.statistics import RootMoments
@@ -85,6 +86,8 @@ class LinearRegression(MultiTargetRegressor):
     >>> gls.fit([[1.0], [1.0]], [1.0, 3.0], noise_covariance=[[1, 0], [0, 4]]).coef_.round(6)
     array([1.4])
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     _: KW_ONLY
     fit_intercept: bool = True

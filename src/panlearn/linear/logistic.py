@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOrInf
 from panlearn.core.progress import Iterations, Iterative
@@ -117,6 +118,8 @@ class LogisticRegression(LinearClassifier, Iterative):
     >>> model.predict_proba(X[:1]).round(3)
     array([[0.982, 0.018, 0.   ]])
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 
     C: PositiveOrInf[float] = 1.0
     _: KW_ONLY

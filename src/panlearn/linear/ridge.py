@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import NonNegative
 from panlearn.linear._base import MultiTargetRegressor
@@ -63,6 +64,8 @@ class Ridge(MultiTargetRegressor):
     >>> model.coef_.round(3), round(model.intercept_, 3)
     (array([1.333]), 0.667)
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     alpha: NonNegative[float] | np.ndarray = 1.0
     _: KW_ONLY

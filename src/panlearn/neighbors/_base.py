@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
@@ -23,6 +24,8 @@ from panlearn.neighbors._search import Found, NeighborIndex
 @dataclass(eq=False, repr=False)
 class NeighborsModel(Estimator):
     """A model that keeps its rows and looks the nearest ones up; abstract."""
+
+    capabilities = Capabilities(sparse=True)
 
     n_neighbors: Positive[int] = 5
     _: KW_ONLY
@@ -107,11 +110,7 @@ class NeighborsModel(Estimator):
         """Check that the rows are in memory and enough, and make them ready for queries."""
         name, missing = type(self).__name__, self._allow_nan
         rows = read_rows(self, X, y, targets=targets, allow_nan=missing)
-        if not isinstance(rows, ArrayRows):
-            raise ValueError(
-                f"{name} keeps every row, so it takes no stream; give one array, for a Dask "
-                "collection X.compute()"
-            )
+        assert isinstance(rows, ArrayRows)  # no other source is declared
         if missing:
             assert_all_finite(rows.X, allow_nan=True, input_name="X")
         else:

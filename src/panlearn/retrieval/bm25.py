@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Fraction, NonNegative, check_parameters
@@ -100,6 +101,8 @@ class BM25(TextModel):
     >>> [hits.ids.tolist() for hits in index.search(["cat", "the market"], k=2)]
     [['cats', 'mat'], ['market', 'mat']]
     """
+
+    capabilities = Capabilities(sources=ANYWHERE)
 
     k1: NonNegative[float] = 1.5
     b: Fraction[float] = 0.75

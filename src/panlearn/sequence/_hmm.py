@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, RandomState, check_parameters
@@ -35,6 +36,8 @@ Prior = Annotated[float, Bounds(1, closed_low=True)] | np.ndarray
 
 class HiddenMarkovModel(Iterative, SequenceModel):
     """A chain of hidden states of which each step shows what its state emits."""
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True)
 
     n_components: int
     params: str
@@ -254,11 +257,6 @@ class HiddenMarkovModel(Iterative, SequenceModel):
         at = self._chain()
         laws = int((at.startprob > 0).sum() - 1 + (at.transmat > 0).sum() - len(at.transmat))
         return laws + at.emission.n_parameters
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def told(cls: type, n_components: int, learned: dict[str, Any], **parameters: Any) -> Any:

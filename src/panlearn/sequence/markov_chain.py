@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import missing
 from panlearn.core.map_reduce import map_reduce
@@ -77,6 +78,8 @@ class MarkovChain(SequenceModel):
     array([[0.33, 0.67],
            [1.  , 0.  ]])
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
 
     states: np.ndarray | None = None
     _: KW_ONLY

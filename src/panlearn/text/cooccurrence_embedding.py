@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Positive
 from panlearn.text._cooccurrence import SENTENCE_END, CooccurrenceCounts, pmi
@@ -79,6 +80,8 @@ class CooccurrenceEmbedding(WordVectors):
     >>> [word for word, _ in model.most_similar("cat", topn=1)]
     ['dog']
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
 
     vector_size: Positive[int] = 50
     _: KW_ONLY

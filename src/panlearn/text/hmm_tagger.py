@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, NonNegative, Positive
@@ -74,6 +75,8 @@ class HMMTagger(TextModel):
     >>> model.predict([["a", "dog", "whispered"]])[0].tolist()
     ['DET', 'NOUN', 'VERB']
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
 
     _: KW_ONLY
     smoothing: Positive[float] = 0.1

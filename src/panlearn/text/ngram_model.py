@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, Fraction, NonNegative, Positive, RandomState
@@ -100,6 +101,8 @@ class NGramModel(WordLanguageModel):
     >>> smooth.perplexity(["the dog sat"]) < smooth.perplexity(["mat the on"])
     True
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
 
     order: Order = 3
     _: KW_ONLY

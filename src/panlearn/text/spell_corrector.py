@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.text._base import TextModel
@@ -106,6 +107,8 @@ class SpellCorrector(TextModel):
     >>> [s.word for s in model.suggest("cet", n=2)]
     ['cat', 'sat']
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
 
     max_distance: Edits = 2
     _: KW_ONLY

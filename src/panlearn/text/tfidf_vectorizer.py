@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.preprocessing import normalize
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, Fraction, Positive
@@ -127,6 +128,8 @@ class TfidfVectorizer(TransformerMixin, TextModel):
     array([[0.   , 0.   , 0.462],
            [0.   , 0.347, 0.   ]])
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
 
     _: KW_ONLY
     strip_accents: Accents = None

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Count, NonNegative, Positive
 from panlearn.core.random import generator
@@ -89,6 +90,8 @@ class GPT(LanguageModel):
     >>> bool(model.perplexity(["abab"]) < 20)
     True
     """
+
+    capabilities = Capabilities(sources=ANYWHERE)
 
     config: GPTConfig | None = None
     tokenizer: BPETokenizer | None = None

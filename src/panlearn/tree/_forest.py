@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
@@ -36,6 +37,8 @@ class Grove:
 @dataclass(eq=False, repr=False)
 class Forest(GrowthParameters, Grove, RowsPredictor):
     """Trees that are averaged; abstract."""
+
+    capabilities = Capabilities(missing=True, sparse=True)
 
     _: KW_ONLY
     bootstrap: bool = True
@@ -171,7 +174,6 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
 
