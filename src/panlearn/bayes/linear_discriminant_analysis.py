@@ -130,7 +130,7 @@ class LinearDiscriminantAnalysis(
             raise ValueError("shrinkage is not for solver='svd'; use 'lsqr' or 'eigen'")
         return map_reduce(ClassRoots.of, rows)
 
-    def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
+    def _solve(self, statistic: ClassRoots, rows: Rows) -> None:
         k, d = statistic.mean.shape
         if k < 2:
             raise ValueError(

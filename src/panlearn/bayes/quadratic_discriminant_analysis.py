@@ -107,7 +107,7 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
             raise ValueError("shrinkage is not for solver='svd'; use 'eigen'")
         return map_reduce(ClassRoots.of, rows)
 
-    def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
+    def _solve(self, statistic: ClassRoots, rows: Rows) -> None:
         self.priors_ = self._priors(self.priors, "priors")
         self.means_ = statistic.mean.astype(rows.dtype, copy=False)
         if self.solver == "svd":

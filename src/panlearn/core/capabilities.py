@@ -82,7 +82,8 @@ class Capabilities:
 
 def require_weighing(estimator: Any, weight: Any) -> None:
     """Refuse weights in the batches of a stream for a class whose `fit` takes none."""
-    if weight is not None and not estimator.capabilities.weights:
+    can: Capabilities | None = getattr(estimator, "capabilities", None)  # a function has none
+    if weight is not None and can is not None and not can.weights:
         raise ValueError(
             f"{type(estimator).__name__} takes no sample_weight, and the batches have one; give "
             "tuples (X, y)"

@@ -143,7 +143,7 @@ class SpellCorrector(TextModel):
         numbers[0] = END
         count = np.array([1.0, *(kept[word] for word in words)])
         language = NGramModel(1, tokenizer=model.tokenizer)
-        language._take(NGramCounts(as_objects(words), numbers[:, None], count, 1.0))
+        language._set_fitted(NGramCounts(as_objects(words), numbers[:, None], count, 1.0))
         model.language_model_, model.words_ = language, language.words_
         return model
 
