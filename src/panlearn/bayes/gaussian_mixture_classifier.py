@@ -15,10 +15,10 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.starts import Starts
 from panlearn.core.statistics import LabelCounts
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.latent import GaussianMixture
-from panlearn.latent._starts import Starts
 
 
 @dataclass(eq=False, repr=False)

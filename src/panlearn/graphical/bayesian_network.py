@@ -191,7 +191,7 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
             ArrayRows(rows, None, np.concatenate([weight[~partial], total])),
             start,
             expect=families.expect,
-            maximise=lambda counts: families.normalise(counts.count, self.alpha),
+            maximise=lambda at, counts: families.normalise(counts.count, self.alpha),
             max_iter=self.max_iter,
             tol=self.tol,
             attributes=lambda at: {"cpts_": families.split(at.flat)},

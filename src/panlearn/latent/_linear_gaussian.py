@@ -118,19 +118,12 @@ class LinearGaussian(
         complete: bool = False,
     ) -> Factors:
         """Run EM; `step` maximises, given the parameters that the sums were taken at."""
-        at = start
-
-        def maximise(seen: FactorSums) -> Factors:
-            nonlocal at
-            at = step(at, seen)
-            return at
-
         return expectation_maximisation(
             self,
             rows,
             start,
             expect=lambda *block: expect(*block, complete=complete),
-            maximise=maximise,
+            maximise=step,
             max_iter=self.max_iter,
             tol=self.tol,
         )

@@ -19,6 +19,7 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.starts import RowSample, Starts, best_of, sample_rows
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._categories import (
     LOG_ZERO,
@@ -35,7 +36,6 @@ from panlearn.latent._categories import (
     starts_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
-from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
 from panlearn.latent._words import distinct, has_words, named, numbered
 
 
@@ -165,7 +165,7 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
                 rows,
                 start,
                 expect=expected,
-                maximise=lambda seen: maximise(categories, seen, self.alpha),
+                maximise=lambda at, seen: maximise(categories, seen, self.alpha),
                 max_iter=self.max_iter,
                 tol=self.tol,
             )

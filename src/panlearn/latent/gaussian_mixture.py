@@ -12,13 +12,14 @@ from sklearn.base import DensityMixin
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.gaussian import KINDS
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows, as_batches
+from panlearn.core.starts import RowSample, Starts, best_of, require_values, sample_rows
 from panlearn.core.validation import read_rows
-from panlearn.latent._covariances import KINDS
 from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._gaussians import (
     Expected,
@@ -31,8 +32,7 @@ from panlearn.latent._gaussians import (
     summary_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
-from panlearn.latent._mixture_starts import Steps, density_quantiles, require_values, starts
-from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
+from panlearn.latent._mixture_starts import density_quantiles, next_mixture, starts
 
 
 @dataclass(eq=False, repr=False)
@@ -185,13 +185,12 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         sample = self._sample(rows, rng)
 
         def run(estimator: Any, start: Mixture) -> Mixture:
-            steps = Steps(start, sample, self.reg_covar)
             return expectation_maximisation(
                 estimator,
                 rows,
                 start,
                 expect=self._expect,
-                maximise=steps.maximise,
+                maximise=functools.partial(next_mixture, sample=sample, floor=self.reg_covar),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 attributes=lambda at: self._attributes(at, rows.dtype),
@@ -227,7 +226,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         share = 1.0 if first else (self.n_iter_ + 2) ** -self.learning_decay
         seen = map_reduce(functools.partial(self._expect, at), rows)
         mixed = summary_of(at) * (1 - share) + seen * (share / seen.weight)
-        found = Steps(at, sample, self.reg_covar).maximise(mixed)
+        found = next_mixture(at, mixed, sample=sample, floor=self.reg_covar)
         self._learn(found, rows.dtype)
         quantiles = density_quantiles(found, sample, rng)
         old = getattr(self, "density_quantiles_", quantiles)

@@ -23,10 +23,10 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
 from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
-from panlearn.latent._starts import Starts, best_of, k_means_plus_plus, sample_rows
 
 
 @dataclass(eq=False, repr=False)

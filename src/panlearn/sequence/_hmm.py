@@ -14,14 +14,14 @@ from panlearn.core.parameters import Bounds, RandomState, check_parameters
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows, SequenceRows, Sequences
-from panlearn.latent._starts import best_of
+from panlearn.core.starts import best_of
 from panlearn.sequence._base import SequenceModel, in_shape, unstacked
 from panlearn.sequence._chain_kernels import draw_path
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._hidden_chain import (
     Chain,
+    Maximisation,
     Smoothing,
-    Steps,
     decode,
     expect,
     expect_best,
@@ -105,7 +105,7 @@ class HiddenMarkovModel(Iterative, SequenceModel):
                 rows,
                 start,
                 expect=step,
-                maximise=Steps(start, startprob_prior, transmat_prior, self.params).maximise,
+                maximise=Maximisation(start, startprob_prior, transmat_prior, self.params),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 attributes=lambda at: self._attributes(at, rows.dtype),
