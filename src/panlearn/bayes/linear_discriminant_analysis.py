@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import _triangle
 from panlearn.core.validation import FLOATS
+from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 
 
@@ -166,11 +166,10 @@ class LinearDiscriminantAnalysis(
 
     def _narrow(self) -> np.ndarray:
         """Standard deviations for classes that are points: any row is of the nearest class."""
-        warnings.warn(
+        warn(
             "No class varies about its mean, so the rows say nothing of the covariance: it is "
             "taken as small beside the distances of the means; give more rows of each class",
             linalg.LinAlgWarning,
-            stacklevel=7,
         )
         apart = np.abs(self.means_ - self.xbar_).max(axis=0)
         narrow = max(self.tol, np.finfo(float).eps) * apart

@@ -12,6 +12,7 @@ from panlearn.core.gaussian import KINDS
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows
 from panlearn.core.starts import RowSample, k_means_plus_plus
+from panlearn.core.warning import warn
 from panlearn.latent._gaussians import (
     Expected,
     Mixture,
@@ -151,11 +152,10 @@ def next_mixture(at: Mixture, seen: Expected, *, sample: RowSample, floor: float
 
 def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -> Expected:
     """Give components without rows one row of the sample each: those with the lowest density."""
-    warnings.warn(
+    warn(
         f"component {', '.join(map(str, dead))} of the mixture lost all its rows and starts again "
         "from the rows with the lowest density; fewer components may be enough",
         ConvergenceWarning,
-        stacklevel=2,
     )
     lowest = np.argsort(log_densities(at, sample.rows)[0], kind="stable")
     count, shift, scatter = seen.count.copy(), seen.shift.copy(), seen.scatter.copy()

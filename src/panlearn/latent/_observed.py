@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_array
 
 from panlearn.core.capabilities import require_source
 from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
 from panlearn.latent.ratings import Ratings, positions
 
@@ -72,10 +72,9 @@ def _aligned(ratings: Ratings, items: np.ndarray) -> Any:
     """The matrix of ratings with the columns of the fitted items."""
     at = positions(items, ratings.items)
     if (at < 0).any():
-        warnings.warn(
+        warn(
             f"{int((at < 0).sum())} items were not fitted, and their ratings are left out",
             UserWarning,
-            stacklevel=4,
         )
     entries = ratings.matrix.tocoo()
     column = at[entries.coords[1]]

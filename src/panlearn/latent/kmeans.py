@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
@@ -25,6 +24,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
+from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
 
@@ -149,11 +149,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
         found = best_of(self, rows, starts, run, lambda result: -result.rows.inertia)
         if (few := np.count_nonzero(found.rows.count)) < self.n_clusters:
-            warnings.warn(
+            warn(
                 f"{few} clusters have rows, fewer than n_clusters={self.n_clusters}: X may have "
                 f"{few} distinct rows; some centres are the same",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         self._learned(rows, found.centres, found.rows)
         if found.labels is not None:

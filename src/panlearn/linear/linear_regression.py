@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -15,6 +14,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.core.warning import warn
 from panlearn.linear._least_squares import Solution, from_root
 from panlearn.linear._mergeable import LeastSquares, set_coefficients
 
@@ -130,12 +130,11 @@ class LinearRegression(LeastSquares):
         if solution.statistic is None or solution.statistic.weight <= self.n_features_in_:
             return  # fewer rows than unknowns: the least-norm solution is what one asks for
         if self.rank_ < self.n_features_in_:
-            warnings.warn(
+            warn(
                 f"X has rank {self.rank_} with {self.n_features_in_} columns, so many solutions "
                 "fit as well; this is the one of least norm. Drop constant or repeated columns, "
                 "or use Ridge",
                 linalg.LinAlgWarning,
-                stacklevel=4,
             )
 
     def _fit_generalised(self, X: Any, y: Any, noise_covariance: Any) -> Self:

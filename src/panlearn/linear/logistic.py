@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -16,6 +15,7 @@ from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOr
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
+from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import Labels, LogisticProblem
@@ -173,12 +173,11 @@ class LogisticRegression(LinearClassifier, Iterative):
         for name, value in problem.attributes(x).items():
             setattr(self, name, value)
         if endless and self.converged_:
-            warnings.warn(
+            warn(
                 "the classes are separable, so without a penalty there is no finite solution; the "
                 f"coefficients were left at a mean loss of {self.history_['objective'][-1]:.3g}. "
                 "Give a finite C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

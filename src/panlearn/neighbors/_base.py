@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.core.warning import warn
 from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
 from panlearn.neighbors._search import Found, NeighborIndex
 
@@ -231,11 +231,10 @@ def _checked_voices(voices: np.ndarray) -> np.ndarray:
     voices = np.where(infinite.any(axis=1, keepdims=True), infinite, voices)
     silent = ~voices.any(axis=1)
     if silent.any():
-        warnings.warn(
+        warn(
             f"weights gave all neighbours of row {np.flatnonzero(silent)[0]} the weight zero (and "
             f"those of {silent.sum()} rows in all): there they count alike",
             UserWarning,
-            stacklevel=4,
         )
         voices[silent] = 1
     return voices

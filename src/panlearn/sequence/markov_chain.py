@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -16,6 +15,7 @@ from panlearn.core.parameters import NonNegative, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences, symbols_of
 from panlearn.core.sources import Rows
+from panlearn.core.warning import warn
 from panlearn.sequence._base import SequenceModel
 from panlearn.sequence._chain_kernels import draw_path, eliminate
 from panlearn.sequence._hmm import law as probabilities
@@ -245,11 +245,10 @@ class MarkovChain(Mergeable, SequenceModel):
             if (change := np.abs(law - last).sum()) < 1e-15:
                 break
         else:
-            warnings.warn(
+            warn(
                 f"the law still changed by {change:.2g} at step {max_iter}, above 1e-15; raise "
                 'max_iter, or take method="eigen"',
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return law / law.sum()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
@@ -17,6 +16,7 @@ from panlearn.core.capabilities import Capabilities
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
+from panlearn.core.warning import warn
 from panlearn.tree._base import MemberCount, RowsPredictor
 from panlearn.tree._features import bin_features, dense_blocks
 from panlearn.tree._problem import GrowthParameters, Problem, grow_tree, monotone_signs
@@ -132,10 +132,9 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
                 f"warm_start: n_estimators={self.n_estimators} is less than the {len(old)} trees"
             )
         if old and len(old) == self.n_estimators:
-            warnings.warn(
+            warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 UserWarning,
-                stacklevel=4,
             )
         features = bin_features(
             X, weight / weight.max(), self.n_jobs, monotone_signs(self, d, problem)
