@@ -40,8 +40,8 @@ def content(value):
     # a part, as a tree of a forest
     return content(state(value)) if hasattr(value, "__dict__") and not callable(value) else b""
 
-def state(thing):  # without tables of hashes, which are made again when needed
-    return {name: value for name, value in sorted(vars(thing).items()) if name != "_compiled"}
+def state(thing):
+    return dict(sorted(vars(thing).items()))
 
 def digest(thing):
     return hashlib.sha256(content(state(thing))).hexdigest()

@@ -10,7 +10,7 @@ _OURS = ("panlearn.", "sklearn.", "joblib.")
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first line on the stack that is neither panlearn's nor scikit-learn's or joblib's.
+    """Warn at the first line on the stack that is not in panlearn, scikit-learn or joblib.
 
     Parameters
     ----------

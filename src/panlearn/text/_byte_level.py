@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import TransformerMixin
 
+from panlearn.core.derived import derived
 from panlearn.text._base import TextModel
 from panlearn.text._bpe_codec import Codec, decode_bytes, lenient, spell
 from panlearn.text._documents import as_list
@@ -214,18 +215,15 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         return self._codec().decode(ids, skip_special_tokens)
 
     def _codec(self) -> Codec:
-        """The compiled tables of what was learned, made when they are first needed."""
+        """The compiled tables of what was learned."""
         self._require_fitted()
-        made = (self.vocab_, self.merges_, self.special_tokens_, self.pattern, self.ignore_merges)
-        kept = vars(self).get("_compiled")
-        if kept is None or any(a is not b for a, b in zip(kept[0], made, strict=True)):
-            kept = self._compiled = (made, Codec(*made))
-        return kept[1]
+        return self._tables
 
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
-        state.pop("_compiled", None)
-        return state
+    @derived("vocab_", "merges_", "special_tokens_", "pattern", "ignore_merges")
+    def _tables(self) -> Codec:
+        return Codec(
+            self.vocab_, self.merges_, self.special_tokens_, self.pattern, self.ignore_merges
+        )
 
 
 def _one(text: str) -> str:
