@@ -17,8 +17,9 @@ from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
+from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import from_scores
-from panlearn.linear._logistic_problem import Labels, LogisticProblem
+from panlearn.linear._logistic_problem import LogisticProblem
 from panlearn.linear._newton_columns import minimise_by_columns
 from panlearn.linear._quasi_newton import Steps, minimise
 from panlearn.linear._working_sets import minimise_by_working_sets

@@ -21,6 +21,7 @@ import numpy as np
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Statistic, Sums
 from panlearn.sequence import _chain_kernels as kernels
+from panlearn.sequence import _path_kernels as paths
 from panlearn.sequence._emissions import Emission, posterior_mode
 
 SAFE = 1e-100  # products of three such numbers do not underflow
@@ -256,7 +257,7 @@ def expect_best(at: Chain, X: Sequences, y: Any = None, weight: Any = None) -> E
     w, k = _weights(X, weight), len(at.startprob)
     value, path = decode(at, X, y)
     step = np.zeros((k, k))
-    kernels.count_path(path, X.offsets, w, step)
+    paths.count_path(path, X.offsets, w, step)
     start = np.bincount(path[X.offsets[:-1]], w, minlength=k).astype(float)
     emission = _nothing(at, X)
     for begin in range(0, len(path), WHOLE // k):
@@ -274,15 +275,15 @@ def decode(at: Chain, X: Sequences, y: Any = None) -> tuple[np.ndarray, np.ndarr
     pointer = np.empty((n, k), dtype=np.int16)
     if len(X) > 1 or n * k <= WHOLE:
         density, _ = way.emit(X.values, y, None)
-        kernels.viterbi(way.first, way.transition, density, X.offsets, pointer, path, value)
+        paths.viterbi(way.first, way.transition, density, X.offsets, pointer, path, value)
     else:
         best = way.first.copy()
         for begin in range(0, n, WHOLE // k):
             part = slice(begin, begin + WHOLE // k)
             density, _ = way.emit(X.values[part], None if y is None else y[part], None)
-            kernels.viterbi_steps(best, begin > 0, way.transition, density, pointer[part])
+            paths.viterbi_steps(best, begin > 0, way.transition, density, pointer[part])
         value[0] = best.max()
-        kernels.trace_back(int(best.argmax()), pointer, path)
+        paths.trace_back(int(best.argmax()), pointer, path)
     require_possible(value)
     return value, path
 

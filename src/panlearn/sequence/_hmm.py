@@ -16,7 +16,6 @@ from panlearn.core.random import generator
 from panlearn.core.sources import Rows, SequenceRows, Sequences
 from panlearn.core.starts import best_of
 from panlearn.sequence._base import SequenceModel, in_shape, unstacked
-from panlearn.sequence._chain_kernels import draw_path
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._hidden_chain import (
     Chain,
@@ -27,6 +26,7 @@ from panlearn.sequence._hidden_chain import (
     expect_best,
     likelihood,
 )
+from panlearn.sequence._path_kernels import draw_path
 
 States = Annotated[int, Bounds(0, 1 << 15)]
 """How many hidden states a model may have."""

@@ -10,7 +10,7 @@ import numpy as np
 from panlearn.core.labels import missing
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import LabelCounts, Statistic
-from panlearn.sequence._chain_kernels import count_path
+from panlearn.sequence._path_kernels import count_path
 from panlearn.sequence._symbols import encode, label_counts
 
 

@@ -17,8 +17,9 @@ from panlearn.core.sequences import read_sequences, symbols_of
 from panlearn.core.sources import Rows
 from panlearn.core.warning import warn
 from panlearn.sequence._base import SequenceModel
-from panlearn.sequence._chain_kernels import draw_path, eliminate
+from panlearn.sequence._chain_kernels import eliminate
 from panlearn.sequence._hmm import law as probabilities
+from panlearn.sequence._path_kernels import draw_path
 from panlearn.sequence._structure import classes, closed_classes, period, reaching
 from panlearn.sequence._symbols import categories_of, encode
 from panlearn.sequence._transition_counts import TransitionCounts

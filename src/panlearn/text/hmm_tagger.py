@@ -12,7 +12,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.core.sources import Rows
-from panlearn.sequence._chain_kernels import viterbi
+from panlearn.sequence._path_kernels import viterbi
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_documents
 from panlearn.text._tag_counts import TagCounts, flat_tags, suffix_laws, suffixes
