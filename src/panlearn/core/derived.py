@@ -10,8 +10,8 @@ T = TypeVar("T")
 _PLAIN = (str, int, float, bool, type(None), tuple)
 
 
-class derived(Generic[T]):  # noqa: N801
-    """A property that is worked out once from named attributes, and anew once one is another.
+def derived(*names: str) -> Callable[[Callable[[Any], T]], Derived[T]]:
+    """Make a property that is worked out once from attributes, and anew once one is another.
 
     It is kept beside the object and not in it, so that it is neither pickled nor saved, copied or
     cloned, and gone with the object. Arrays and the like are the same if they are the same object;
@@ -37,19 +37,20 @@ class derived(Generic[T]):  # noqa: N801
     >>> model._numbers is model._numbers, list(vars(model))
     (True, ['words_'])
     """
+    return lambda make: Derived(names, make)
 
-    def __init__(self, *names: str) -> None:
+
+class Derived(Generic[T]):
+    """What `derived` makes of a method."""
+
+    def __init__(self, names: tuple[str, ...], make: Callable[[Any], T]) -> None:
         self._names = names
-        self._kept: WeakKeyDictionary[Any, tuple[list[Any], T]] = WeakKeyDictionary()
-
-    def __call__(self, make: Callable[[Any], T]) -> derived[T]:
-        """Take the function that works it out, as a decorator does."""
         self._make = make
+        self._kept: WeakKeyDictionary[Any, tuple[list[Any], T]] = WeakKeyDictionary()
         self.__doc__ = make.__doc__
-        return self
 
     @overload
-    def __get__(self, owner: None, cls: type) -> derived[T]: ...
+    def __get__(self, owner: None, cls: type) -> Derived[T]: ...
     @overload
     def __get__(self, owner: Any, cls: type) -> T: ...
     def __get__(self, owner: Any, cls: type) -> Any:
