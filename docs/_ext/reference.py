@@ -115,6 +115,8 @@ def name_page(path: str, thing: Any) -> None:
         methods = [n for n in dir(thing) if not n.startswith("_") and _is_ours(thing, n)]
         options = [f":members: {', '.join(methods)}"] if methods else []
         body = indented(f".. autoclass:: {path}", options)
+        if hasattr(thing, "capabilities"):
+            body += f"**Takes** {thing.capabilities}.\n\n"
     else:
         body = f".. autofunction:: {path}\n\n"
     body += f".. minigallery:: {path}\n   :add-heading: Pictures\n   :heading-level: -\n"

@@ -22,7 +22,16 @@ def test_list_of_one_family(run):
 
 def test_info_shows_formula_parameters_and_reference(run):
     text = run("info", "ridge").stdout
-    for word in (r"\min_{w, b}", "alpha", "1.0", "fit_intercept", "True", "Hoerl", "doi:"):
+    for word in (
+        r"\min_{w, b}",
+        "alpha",
+        "1.0",
+        "fit_intercept",
+        "True",
+        "Hoerl",
+        "doi:",
+        "sample_weight",
+    ):
         assert word in text
 
 
@@ -43,6 +52,7 @@ def test_card_of_a_class():
     assert card["parameters"][0]["meaning"].startswith("The strength of the penalty")
     assert card["formula"].startswith(r"\min")
     assert ":math:" not in card["summary"]
+    assert card["takes"] == str(Ridge.capabilities)
 
 
 def test_sections_of_a_docstring():

@@ -9,6 +9,7 @@ from scipy.special import logsumexp, xlogy
 from scipy.stats import norm
 
 from panlearn import Batches
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.progress import Iterative
@@ -57,7 +58,7 @@ def expect_gaussians(parameters, X, y, weight):
     )
 
 
-def maximise(total):
+def maximise(at, total):
     mean = total.first / total.share
     variance = total.second / total.share - mean**2
     return Mixture(total.share / total.weight, mean, np.sqrt(np.maximum(variance, 1e-12)))
@@ -72,6 +73,7 @@ START = {
 
 @dataclass(eq=False, repr=False)
 class TwoParts(Iterative, Estimator):
+    capabilities = Capabilities(sources=ANYWHERE)
     kind: str = "coins"
     max_iter: int = 500
     tol: float = 1e-12

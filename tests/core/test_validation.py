@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.sources import ArrayRows, DaskRows, StreamRows
 from panlearn.core.validation import read_rows
@@ -14,7 +15,7 @@ X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 4.0])
 
 @dataclass(eq=False, repr=False)
 class Any(Estimator):
-    pass
+    capabilities = Capabilities(sparse=True)
 
 
 def test_an_array_is_not_copied():

@@ -10,13 +10,13 @@ from scipy import sparse
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.gaussian import KINDS
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.starts import best_of
 from panlearn.latent import GaussianMixture, KMeans
-from panlearn.latent._covariances import KINDS
 from panlearn.latent._gaussians import Mixture, draw_missing, expect, fill
 from panlearn.latent._mixture_starts import starts
-from panlearn.latent._starts import best_of
 
 every = pytest.mark.parametrize("kind", KINDS)
 

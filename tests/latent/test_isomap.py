@@ -118,7 +118,7 @@ def test_what_cannot_be_is_refused(rng, monkeypatch):
         Isomap(6).fit(X)
     with pytest.raises(ValueError, match="n_components=7"):
         Isomap(3, n_components=7).fit(X)
-    with pytest.raises(ValueError, match="no stream"):
+    with pytest.raises(ValueError, match="X is a stream"):
         Isomap(3).fit([X, X])
     monkeypatch.setattr(memory, "available", lambda: 100)
     with pytest.raises(MemoryError, match="2 x 6 x 6"):

@@ -6,9 +6,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.sources import ArrayRows
+from panlearn.core.starts import RowSample, k_means_plus_plus
 from panlearn.latent import KMeans
 from panlearn.latent._lloyd import Assigned, Memory, assign
-from panlearn.latent._starts import RowSample, k_means_plus_plus
 
 
 @pytest.fixture(name="X")

@@ -61,15 +61,11 @@ def test_an_iterator_is_enough_for_what_walks_once(stream_class, library):
 
 @settings(max_examples=8)
 @given(shards=shardings(), weighted=st.booleans())
-def test_partial_fit_on_any_shards_gives_fit(stream_class, library, shards, weighted):
-    if not hasattr(stream_class, "partial_fit"):
-        pytest.skip("has no partial_fit")
-    X, y = library.problem(stream_class, n=N)
+def test_partial_fit_on_any_shards_gives_fit(exact_class, library, shards, weighted):
+    X, y = library.problem(exact_class, n=N)
     weight = np.random.default_rng(0).random(N) if weighted else None
-    whole = library.make(stream_class).fit(X, y, **({"sample_weight": weight} if weighted else {}))
-    if isinstance(whole, Iterative) and not hasattr(whole, "statistic_"):
-        pytest.skip("partial_fit takes a step a batch")
-    model = library.make(stream_class)
+    whole = library.make(exact_class).fit(X, y, **({"sample_weight": weight} if weighted else {}))
+    model = library.make(exact_class)
     extra = {"classes": np.unique(y)} if is_classifier(model) else {}
     for part in _tuples(X, y, weight, [s for s in shards if len(s)]):
         more = extra if part[2] is None else {**extra, "sample_weight": part[2]}
@@ -79,20 +75,20 @@ def test_partial_fit_on_any_shards_gives_fit(stream_class, library, shards, weig
 
 @settings(max_examples=8)
 @given(shards=shardings(), offset=st.sampled_from([1e3, 1e8]))
-def test_shards_at_an_offset_keep_the_digits(stream_class, library, shards, offset):
+def test_shards_at_an_offset_keep_the_digits(exact_class, library, shards, offset):
     """The means of X are 1e8 of its spreads; sorted shards have the most different means."""
-    if issubclass(stream_class, Iterative):
+    if issubclass(exact_class, Iterative):
         pytest.skip("not solved in one pass")
-    if get_tags(stream_class()).input_tags.categorical:
+    if get_tags(exact_class()).input_tags.categorical:
         pytest.skip("an offset makes other categories")
-    X, y = library.problem(stream_class, n=N)
+    X, y = library.problem(exact_class, n=N)
     order = np.argsort(X[:, 0])
     X, y = X[order] + offset, None if y is None else y[order]
-    whole = library.make(stream_class).fit(X, y)
+    whole = library.make(exact_class).fit(X, y)
     if not hasattr(whole, "statistic_"):
         pytest.skip("not solved from centred moments")
     batches = _tuples(X, y, None, [np.sort(s) for s in shards])
-    parted = library.make(stream_class).fit(panlearn.Batches(batches))
+    parted = library.make(exact_class).fit(panlearn.Batches(batches))
     if hasattr(whole, "coef_"):
         np.testing.assert_allclose(parted.coef_, whole.coef_, rtol=1e-8)
     else:
@@ -111,18 +107,3 @@ def test_dask_gives_fit(stream_class, library):
         sample_weight=da.from_array(weight, chunks=N),
     )
     _same(model, whole, X, library)
-
-
-def test_what_takes_streams_says_so(any_class, stream_free, library):
-    """The docstring of fit names Batches if and only if fit takes them."""
-    if any_class not in stream_free:
-        return
-    X, y = library.problem(any_class)
-    with pytest.raises((TypeError, ValueError)):
-        library.quietly(lambda: library.make(any_class).fit(panlearn.Batches([(X, y)])))
-
-
-@pytest.fixture
-def stream_free():
-    everything = [cls for _, cls in panlearn.all_estimators()]
-    return [cls for cls in everything if "Batches" not in (cls.fit.__doc__ or "")]

@@ -20,10 +20,10 @@ import panlearn
 from panlearn.bayes._class_statistics import ClassRoots, ClassStatistic, ClassSums, ClassVariances
 from panlearn.bayes.categorical_nb import CategoryCounts
 from panlearn.core.sources import Sequences
+from panlearn.core.starts import RowSample
 from panlearn.core.statistics import Counts, LabelCounts, Moments, RootMoments, Statistic, Sums
 from panlearn.latent._categories import Values
 from panlearn.latent._lloyd import Farthest
-from panlearn.latent._starts import RowSample
 from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
 from panlearn.sequence._transition_counts import TransitionCounts
 from panlearn.text._cooccurrence import CooccurrenceCounts

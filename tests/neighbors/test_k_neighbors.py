@@ -166,7 +166,7 @@ def test_means_by_hand_with_several_targets():
         (lambda X, y: KNeighborsClassifier().fit(X, y).kneighbors(None, 60), "from 1 to 59"),
         (lambda X, y: KNeighborsClassifier().fit(X, y).kneighbors(X, 1.5), "whole number"),
         (lambda X, y: KNeighborsClassifier(weights=np.sum).fit(X, y), "one weight a distance"),
-        (lambda X, y: KNeighborsClassifier().fit([(X, y)], None), "no stream"),
+        (lambda X, y: KNeighborsClassifier().fit([(X, y)], None), "X is a stream"),
     ],
 )
 def test_what_cannot_be_answered(rng, call, says):

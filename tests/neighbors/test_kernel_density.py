@@ -72,7 +72,7 @@ def test_score_is_the_mean_and_a_seed_repeats(rng):
 
 
 def test_a_stream_is_refused(rng):
-    with pytest.raises(ValueError, match="no stream"):
+    with pytest.raises(ValueError, match="X is a stream"):
         KernelDensity().fit([rng.normal(size=(5, 2)), rng.normal(size=(5, 2))])
 
 

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
@@ -13,7 +14,7 @@ from torch import nn
 import panlearn
 from panlearn.neural import MLPClassifier, MLPRegressor
 from panlearn.neural._layers import MLP, initialize
-from panlearn.neural._perceptrons import moments
+from panlearn.neural._perceptrons import moments, sparse_moments
 from panlearn.neural._random import seeded
 
 PHI = {
@@ -272,3 +273,15 @@ def test_a_learning_rate_that_is_too_large_says_so(rows):
         MLPRegressor(optimizer="sgd", learning_rate=1e6, schedule="constant", random_state=0).fit(
             X, y
         )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e200, 1e-200])
+def test_sparse_columns_of_any_size_have_the_moments_of_dense_ones(rng, scale):
+    X = scale * rng.normal(size=(50, 4)) * (rng.random((50, 4)) < 0.5)
+    X[:, 3] = 0.0
+    weight = rng.integers(0, 3, size=50).astype(float)
+    there = np.repeat(X, weight.astype(int), axis=0) / scale
+    mean, spread = sparse_moments(sparse.csr_array(X), weight)
+    np.testing.assert_allclose(mean / scale, there.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(spread[:3] / scale, there.std(axis=0)[:3], rtol=1e-12)
+    assert spread[3] == 1.0

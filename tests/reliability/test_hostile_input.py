@@ -246,7 +246,7 @@ def test_labels_of_batches_and_of_partial_fit_come_back_as_given(any_class, libr
     for kind, labels in LABELS.items():
         dressed = pd.Series(np.array(labels)[y]).astype(kind)
         model = library.make(any_class)
-        if "Dask" in any_class.fit.__doc__:
+        if "stream" in any_class.capabilities.sources:
             batches = [(X[:40], dressed[:40]), (X[40:], dressed[40:])]
             library.quietly(lambda batches=batches, model=model: model.fit(batches))
             assert model.classes_.tolist() == labels

@@ -11,51 +11,31 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._class_statistics import ClassStatistic
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import require_two_classes
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import FLOATS, read_rows
 
 LOG_ZERO = -1e30  # stands for log 0: no evidence outweighs it, and sums with it stay finite
 
 
-class ClassLearner(ClassifierMixin, Estimator):
+class ClassLearner(ClassifierMixin, Mergeable):
     """A classifier that is learned from a statistic of each class; abstract."""
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
+
     classes_: np.ndarray
-    statistic_: Any
 
-    @abstractmethod
-    def _summarise(self, rows: Rows) -> ClassStatistic:
-        """Sum up the rows by class."""
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_rows(self, X, y, sample_weight, targets="labels", reset=reset)
 
-    @abstractmethod
-    def _learn(self, statistic: Any, rows: Rows) -> None:
-        """Set the parameters from the statistic of all rows."""
-
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, Batches or Dask collection
-            The rows, of shape (n_samples, n_features).
-        y : array-like of shape (n_samples,)
-            The labels, of any type that sorts; with a stream they come in its batches.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; an integer weight is a repeated row.
-
-        Returns
-        -------
-        self
-            The model itself.
-        """
-        rows = read_rows(self, X, y, sample_weight, targets="labels")
-        statistic = self._summarise(rows)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        rows = self._read_training(X, y, sample_weight, reset=True)
+        statistic: ClassStatistic = self._summarise(rows)
         require_two_classes(statistic.classes.labels)
-        self._take(statistic, rows)
-        return self
+        return self._take(statistic, rows)
 
     @fitting
     def partial_fit(
@@ -78,22 +58,18 @@ class ClassLearner(ClassifierMixin, Estimator):
         self
             The model itself.
         """
-        first = not self.__sklearn_is_fitted__()
-        rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first)
-        statistic = self._summarise(rows)
+        rows, seen = self._read_more(X, y, sample_weight)
+        statistic: ClassStatistic = self._summarise(rows)
         if classes is not None:
             named = np.unique(np.asarray(classes))
             if other := [c for c in statistic.classes.labels if c not in named]:
                 raise ValueError(f"y holds labels {other}, which are not among classes {named}")
             statistic = statistic.declare(named)
-        if not first:
-            statistic = self.statistic_ + statistic
-        self._take(statistic, rows)
-        return self
+        return self._take(seen + statistic, rows)
 
-    def _take(self, statistic: Any, rows: Rows) -> None:
-        self.classes_, self.statistic_ = statistic.classes.labels, statistic
-        self._learn(statistic, rows)
+    def _take(self, statistic: Any, rows: Rows) -> Self:
+        self.classes_ = statistic.classes.labels
+        return super()._take(statistic, rows)
 
     def _priors(self, given: Any, name: str) -> np.ndarray:
         """Probabilities of the classes: those given, or their shares of the weight."""
@@ -216,11 +192,6 @@ class BayesRule(ClassifierMixin, Estimator):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class
         return np.fmax(np.concatenate(parts), -1e300), X.dtype
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class DensityRule(BayesRule):

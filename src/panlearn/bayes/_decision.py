@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from panlearn.bayes.gaussian_nb import GaussianNB
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 
 
@@ -19,6 +20,8 @@ class DecisionMaker(ClassifierMixin, Estimator):
 
     Its first field is ``estimator``; fitted, it has ``estimator_`` and ``classes_``.
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     estimator: Any
     estimator_: Any

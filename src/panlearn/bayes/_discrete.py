@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from panlearn.bayes._base import log_of
+from panlearn.core.warning import warn
 
 
 def smoothing(model: Any) -> np.ndarray:
@@ -24,7 +24,7 @@ def smoothing(model: Any) -> np.ndarray:
     if not np.isfinite(alpha).all() or (alpha < 0).any():
         raise ValueError(f"alpha must be finite and not negative; got {model.alpha!r}")
     if not model.force_alpha and alpha.min() < 1e-10:
-        warnings.warn("alpha below 1e-10 was raised to it; force_alpha=True keeps it", stacklevel=5)
+        warn("alpha below 1e-10 was raised to it; force_alpha=True keeps it")
         alpha = np.maximum(alpha, 1e-10)
     return alpha
 

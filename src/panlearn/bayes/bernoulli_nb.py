@@ -90,7 +90,7 @@ class BernoulliNB(DensityClassifier):
     def _summarise(self, rows: Rows) -> ClassSums:
         return map_reduce(functools.partial(_sums, self.binarize), long_blocks(rows))
 
-    def _learn(self, statistic: ClassSums, rows: Rows) -> None:
+    def _solve(self, statistic: ClassSums, rows: Rows) -> None:
         self.class_log_prior_ = class_log_prior(self)
         self.class_count_, self.feature_count_ = statistic.classes.count, statistic.total
         alpha = smoothing(self)

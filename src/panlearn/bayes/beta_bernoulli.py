@@ -14,11 +14,13 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
 from panlearn.bayes.bernoulli_nb import binary
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.density import Density
-from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.sources import Rows
 from panlearn.core.statistics import Sums
 from panlearn.core.validation import FLOATS, read_rows
 
@@ -44,7 +46,7 @@ class CoinCounts(Sums):
 
 
 @dataclass(eq=False, repr=False)
-class BetaBernoulli(Density, DensityMixin, Estimator):
+class BetaBernoulli(Density, DensityMixin, Mergeable):
     r"""Coins, one a feature, whose chances of heads have beta priors.
 
     .. math::
@@ -103,56 +105,25 @@ class BetaBernoulli(Density, DensityMixin, Estimator):
     array([[0.427, 0.834]])
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
+
     a: Positive[float] = 1.0
     b: Positive[float] = 1.0
     _: KW_ONLY
     binarize: float | None = 0.0
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from tosses.
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_rows(self, X, None, sample_weight, reset=reset)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, Batches or Dask collection
-            The tosses, of shape (n_samples, n_features).
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; an integer weight is a repeated row.
+    def _summarise(self, rows: Rows) -> CoinCounts:
+        return map_reduce(functools.partial(_count, self.binarize), rows)
 
-        Returns
-        -------
-        BetaBernoulli
-            The model itself.
-        """
-        return self._learn(X, sample_weight, first=True)
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more tosses as if they had been there from the start.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        BetaBernoulli
-            The model itself.
-        """
-        return self._learn(X, sample_weight, first=not self.__sklearn_is_fitted__())
-
-    def _learn(self, X: Any, sample_weight: Any, first: bool) -> Self:
-        rows = read_rows(self, X, None, sample_weight, reset=first)
-        counts = map_reduce(functools.partial(_count, self.binarize), rows)
-        self.statistic_: CoinCounts = counts if first else self.statistic_ + counts
-        heads, tosses = self.statistic_.heads, self.statistic_.weight
-        self.a_, self.b_ = self.a + heads, self.b + (tosses - heads)
+    def _solve(self, statistic: CoinCounts, rows: Rows) -> None:
+        heads, tosses = statistic.heads, statistic.weight
+        self.a_ = self.a + heads
+        self.b_ = self.b + (tosses - heads)
         self.predictive_ = self.a_ / (self.a_ + self.b_)
         self.log_evidence_ = float(np.sum(betaln(self.a_, self.b_) - betaln(self.a, self.b)))
-        return self
 
     def interval(self, confidence: float = 0.95) -> np.ndarray:
         """Credible interval of each coin's chance of heads, with equal tails.
@@ -207,11 +178,6 @@ class BetaBernoulli(Density, DensityMixin, Estimator):
         self._require_fitted()
         uniform = generator(random_state).random((n_samples, self.n_features_in_))
         return (uniform < self.predictive_).astype(int)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _count(threshold: float | None, X: Any, y: Any, weight: np.ndarray | None) -> CoinCounts:

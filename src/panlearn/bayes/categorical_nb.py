@@ -167,7 +167,7 @@ class CategoricalNB(DensityClassifier):
     def _summarise(self, rows: Rows) -> CategoryCounts:
         return map_reduce(CategoryCounts.of, rows)
 
-    def _learn(self, statistic: CategoryCounts, rows: Rows) -> None:
+    def _solve(self, statistic: CategoryCounts, rows: Rows) -> None:
         self.class_log_prior_ = class_log_prior(self)
         self.class_count_, alpha = statistic.classes.count, smoothing(self)
         counts = statistic.with_categories(self._least_categories())

@@ -10,14 +10,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.bayes._base import DensityRule, log_of, priors_of
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.starts import Starts
 from panlearn.core.statistics import LabelCounts
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.latent import GaussianMixture
-from panlearn.latent._starts import Starts
 
 
 @dataclass(eq=False, repr=False)
@@ -82,6 +83,8 @@ class GaussianMixtureClassifier(DensityRule):
     >>> model.predict([[-4.1], [0.2], [4.0]])
     array(['outer', 'inner', 'outer'], dtype='<U5')
     """
+
+    capabilities = Capabilities(any_order=True, missing=True, sparse=True)
 
     n_components: Positive[int] = 1
     _: KW_ONLY
@@ -151,8 +154,3 @@ class GaussianMixtureClassifier(DensityRule):
         """Give log π_c + log p(x | c)."""
         densities = [mixture.score_samples(X) for mixture in self.mixtures_]
         return np.stack(densities, axis=1).astype(float) + log_of(self.priors_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

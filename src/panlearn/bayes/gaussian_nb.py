@@ -81,7 +81,7 @@ class GaussianNB(DensityClassifier):
     def _summarise(self, rows: Rows) -> ClassVariances:
         return map_reduce(ClassVariances.of, rows)
 
-    def _learn(self, statistic: ClassVariances, rows: Rows) -> None:
+    def _solve(self, statistic: ClassVariances, rows: Rows) -> None:
         self.class_prior_ = self._priors(self.priors, "priors")
         self.class_count_ = statistic.classes.count
         share = self.class_count_ / statistic.weight

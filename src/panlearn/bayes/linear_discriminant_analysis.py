@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -16,11 +15,13 @@ from sklearn.utils.validation import validate_data
 from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
 from panlearn.bayes._ledoit_wolf import class_covariances
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import _triangle
 from panlearn.core.validation import FLOATS
+from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 
 
@@ -114,6 +115,8 @@ class LinearDiscriminantAnalysis(
     (150, 2)
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
+
     solver: Literal["svd", "lsqr", "eigen"] = "svd"
     _: KW_ONLY
     shrinkage: Literal["auto"] | Fraction[float] | None = None
@@ -127,7 +130,7 @@ class LinearDiscriminantAnalysis(
             raise ValueError("shrinkage is not for solver='svd'; use 'lsqr' or 'eigen'")
         return map_reduce(ClassRoots.of, rows)
 
-    def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
+    def _solve(self, statistic: ClassRoots, rows: Rows) -> None:
         k, d = statistic.mean.shape
         if k < 2:
             raise ValueError(
@@ -163,11 +166,10 @@ class LinearDiscriminantAnalysis(
 
     def _narrow(self) -> np.ndarray:
         """Standard deviations for classes that are points: any row is of the nearest class."""
-        warnings.warn(
+        warn(
             "No class varies about its mean, so the rows say nothing of the covariance: it is "
             "taken as small beside the distances of the means; give more rows of each class",
             linalg.LinAlgWarning,
-            stacklevel=7,
         )
         apart = np.abs(self.means_ - self.xbar_).max(axis=0)
         narrow = max(self.tol, np.finfo(float).eps) * apart

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.linear.bayesian_linear_regression import BayesianLinearRegression
 
@@ -71,6 +72,8 @@ class ModelAverage(RegressorMixin, Estimator):
     >>> ModelAverage(models).fit(x, y).weights_.round(3)
     array([0.   , 0.839, 0.161])
     """
+
+    capabilities = Capabilities(sparse=True)
 
     estimators: list | None = None
     _: KW_ONLY
@@ -164,11 +167,6 @@ class ModelAverage(RegressorMixin, Estimator):
         pairs = [model.predict(X, return_std=True) for model in self.estimators_]
         means, deviations = map(np.stack, zip(*pairs, strict=True))
         return means, deviations
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _log_evidence(model: Any) -> float:

@@ -87,7 +87,7 @@ class MultinomialNB(GenerativeClassifier):
     def _summarise(self, rows: Rows) -> ClassSums:
         return map_reduce(_sums, long_blocks(rows))
 
-    def _learn(self, statistic: ClassSums, rows: Rows) -> None:
+    def _solve(self, statistic: ClassSums, rows: Rows) -> None:
         self.class_log_prior_ = class_log_prior(self)
         self.class_count_, self.feature_count_ = statistic.classes.count, statistic.total
         smoothed = statistic.total + smoothing(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from panlearn.bayes._ledoit_wolf import class_covariances
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative
 from panlearn.core.sources import Rows
+from panlearn.core.warning import warn
 
 
 @dataclass(eq=False, repr=False)
@@ -107,7 +107,7 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
             raise ValueError("shrinkage is not for solver='svd'; use 'eigen'")
         return map_reduce(ClassRoots.of, rows)
 
-    def _learn(self, statistic: ClassRoots, rows: Rows) -> None:
+    def _solve(self, statistic: ClassRoots, rows: Rows) -> None:
         self.priors_ = self._priors(self.priors, "priors")
         self.means_ = statistic.mean.astype(rows.dtype, copy=False)
         if self.solver == "svd":
@@ -136,12 +136,11 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
         values = linalg.svdvals(root / np.where(size > 0, size, 1.0)) if len(root) else np.zeros(1)
         rank = int(np.sum(values > self.tol * values[0]))
         if rank < d:
-            warnings.warn(
+            warn(
                 f"The covariance of class {self.classes_[c]} has rank {rank} with {d} features, to "
                 f"the tolerance tol={self.tol:g}; raise reg_param, "
                 "drop features that depend on others, or give more rows",
                 linalg.LinAlgWarning,
-                stacklevel=6,
             )
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import chi2, multivariate_normal
 
 from panlearn.claims.claim import Evidence, at_most, claim, equal, true
+from panlearn.core.starts import k_means_plus_plus
 from panlearn.latent import KMeans
 from panlearn.latent._lloyd import Memory, assign
-from panlearn.latent._starts import k_means_plus_plus
 
 
 def _rows(n: int = 200) -> np.ndarray:

@@ -10,9 +10,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
+from panlearn.core.gaussian import KINDS
 from panlearn.latent import CategoricalMixture, GaussianMixture, KMeans
 from panlearn.latent import _categories as products
-from panlearn.latent._covariances import KINDS
 from panlearn.latent._gaussians import Expected, Mixture, expect, maximise
 
 

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from panlearn.bayes import GaussianMixtureClassifier, QuadraticDiscriminantAnalysis
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal
 from panlearn.core.sources import ArrayRows
+from panlearn.core.starts import RowSample
 from panlearn.latent import GaussianMixture, KMeans
 from panlearn.latent._mixture_starts import starts
-from panlearn.latent._starts import RowSample
 
 
 def _rows() -> np.ndarray:

@@ -84,6 +84,9 @@ def info(name: str, as_json: bool, as_code: bool) -> None:
         for parameter in card["parameters"]:
             table.add_row(*map(Text, parameter.values()))
         out.print(table)
+    if card["takes"]:
+        out.print(Text("\nTakes", style="bold"))
+        out.print(Text(card["takes"]))
     for title, text in [("See also", card["see_also"]), ("References", card["references"])]:
         if text:
             out.print(Text(f"\n{title}", style="bold"))
@@ -110,6 +113,7 @@ def describe(name: str, family: str, thing: Any) -> dict[str, Any]:
             }
             for p in signature
         ],
+        "takes": str(getattr(thing, "capabilities", "")),
         "see_also": parts.get("See Also", ""),
         "references": parts.get("References", ""),
     }

@@ -35,7 +35,7 @@ def expectation_maximisation(
     parameters: Parameters,
     *,
     expect: Callable[..., Any],
-    maximise: Callable[[Any], Parameters],
+    maximise: Callable[[Parameters, Any], Parameters],
     max_iter: int,
     tol: float,
     attributes: Callable[[Parameters], dict[str, Any]] | None = None,
@@ -58,7 +58,8 @@ def expectation_maximisation(
         ``expect(parameters, X, y, weight)`` of a block gives a statistic with ``weight`` and
         ``log_likelihood``.
     maximise : callable
-        ``maximise(statistic)`` gives the next parameters.
+        ``maximise(parameters, statistic)`` gives the next parameters, from those that the
+        expectation was taken at and what it gave.
     max_iter, tol
         The end of the loop; tol is in nats per row.
     attributes : callable, default=None
@@ -79,7 +80,7 @@ def expectation_maximisation(
 
             statistic: Any = map_reduce(summary, rows)
             value = statistic.log_likelihood / statistic.weight
-            parameters = maximise(statistic)
+            parameters = maximise(parameters, statistic)
             loop.record(
                 log_likelihood=value,
                 change=abs(value - last),

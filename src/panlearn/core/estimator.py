@@ -13,7 +13,7 @@ import inspect
 from abc import ABC
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import with_callbacks
@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from panlearn.core.boundary import ANSWERS, LOGARITHMS, admit_all, answering, numbers_of, told
+from panlearn.core.capabilities import Capabilities, require_source
 from panlearn.core.parameters import check_parameters
 
 P = ParamSpec("P")
@@ -31,11 +32,16 @@ class Estimator(BaseEstimator, ABC):
     """The abstract base of panlearn's estimators.
 
     A class is abstract or final: what varies is composed from parts, never overridden. Whatever it
-    answers with passes the door of `panlearn.core.boundary`.
+    answers with passes the door of `panlearn.core.boundary`. What it learns from is declared in
+    ``capabilities``, and refused if it is not.
     """
+
+    capabilities: ClassVar[Capabilities] = Capabilities()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if (can := cls.capabilities.of(cls)) != cls.capabilities:
+            cls.capabilities = can  # only then: what is inherited follows the order of the bases
         rows = [name for name, method in vars(cls).items() if _takes_rows(name, method)]
         for name in dict.fromkeys((*ANSWERS, *LOGARITHMS, "score", *rows)):
             method = inspect.getattr_static(cls, name, None)
@@ -43,6 +49,12 @@ class Estimator(BaseEstimator, ABC):
                 setattr(cls, name, answering(method))
             elif name in vars(cls) and hasattr(method, "fn"):  # what available_if made
                 setattr(cls, name, available_if(method.check)(answering(method.fn)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.capabilities.sparse
+        tags.input_tags.allow_nan = self.capabilities.missing
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
@@ -73,8 +85,9 @@ def _takes_rows(name: str, method: Any) -> bool:
 def fitting(method: Callable[P, R]) -> Callable[P, R]:
     """Run a ``fit``, ``fit_transform`` or ``partial_fit`` as a transaction.
 
-    The hyper-parameters are checked first. If the method fails, the estimator is left exactly as
-    it was, so a fitted model survives a bad call. Callbacks are torn down in either case.
+    The hyper-parameters are checked first, then whether the class takes such samples at all. If the
+    method fails, the estimator is left exactly as it was, so a fitted model survives a bad call.
+    Callbacks are torn down in either case.
     """
     names = list(inspect.signature(method).parameters)[1:]
 
@@ -83,11 +96,13 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_parameters(self)
         args, kwargs = admit_all(self, names, args, kwargs)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        require_source(self, given.get("X"), given.get("y"))
         before = dict(vars(self))
         if method.__name__ in ("fit", "fit_transform"):
             _forget(self)
         try:
-            with told({**dict(zip(names, args, strict=False)), **kwargs}, numbers_of(self)):
+            with told(given, numbers_of(self)):
                 return method(self, *args, **kwargs)
         except BaseException:
             transient = {k: v for k, v in vars(self).items() if k in _CALLBACK_STATE}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from panlearn.core.capabilities import require_weighing
 from panlearn.core.extras import require
 from panlearn.core.sources import Batches, Block
 
@@ -28,6 +29,7 @@ def open_stream(
     first = next(rest, None)
     if first is None:
         raise ValueError("the stream of batches is empty, so there is nothing to learn from")
+    require_weighing(estimator, first.weight)
     return stream, first, rest
 
 

@@ -8,7 +8,6 @@ the digest and is refused.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,15 +16,15 @@ from typing import Any
 
 import numpy as np
 from safetensors import safe_open
-from safetensors.numpy import save as to_safetensors
 from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.encoding import Decoder, Encoder
 from panlearn.core.extras import MissingExtraError
-from panlearn.core.files import write_file
+from panlearn.core.tensors import Part, digest, write_tensors
 
 FORMAT = 1
+_TYPES = {"f": "F", "i": "I", "u": "U", "b": "BOOL"}
 
 
 class ModelFileError(ValueError):
@@ -56,13 +55,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise TypeError(f"panlearn.save takes an estimator; got a {type(model).__name__}")
     encoder = Encoder()
     structure = json.dumps(encoder.encode(model), separators=(",", ":"))
+    parts = _parts(encoder.arrays)
     metadata = {
         "format": f"panlearn {FORMAT}",
         "panlearn": panlearn.__version__,
         "structure": structure,
-        "sha256": _digest(structure, encoder.arrays),
+        "sha256": digest(structure, parts),
     }
-    write_file(path, to_safetensors(encoder.arrays, metadata))
+    write_tensors(path, metadata, parts)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"this is {panlearn.__version__}, which reads up to {FORMAT}: upgrade panlearn"
         )
     structure = metadata.get("structure", "")
-    if metadata.get("sha256") != _digest(structure, arrays):
+    if metadata.get("sha256") != digest(structure, _parts(arrays)):
         raise ModelFileError(f"{path} is damaged: its contents do not match its checksum")
     try:
         model = Decoder(arrays).decode(json.loads(structure))
@@ -110,10 +110,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def _digest(structure: str, arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(structure.encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+def _parts(arrays: dict[str, np.ndarray]) -> list[Part]:
+    return [
+        Part(
+            name,
+            array.dtype.str,
+            _TYPES[array.dtype.kind] + ("" if array.dtype.kind == "b" else str(8 * array.itemsize)),
+            array.shape,
+            array.nbytes,
+            np.ascontiguousarray(array).tobytes,
+        )
+        for name, array in arrays.items()
+    ]

@@ -6,8 +6,6 @@ this module only calls their hooks once an iteration, so there is no second prot
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +14,7 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.warning import warn
 
 
 class Iterative(CallbackSupportMixin):
@@ -148,19 +147,8 @@ class Iterations:
 
     def _warn(self) -> None:
         why = self._stopped or f"max_iter={self._max_iter} was reached"
-        warnings.warn(
+        warn(
             f"{type(self._estimator).__name__} did not converge: {why} at iteration {self.n_iter} "
             f"with a change of {self._change:.3g} above tol={self._tol:.3g}; {self._remedy}",
             ConvergenceWarning,
-            stacklevel=_caller(),
         )
-
-
-def _caller() -> int:
-    """The stack level of the first frame outside panlearn and scikit-learn: the user's line."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("panlearn.", "sklearn.")
-    ):
-        frame, level = frame.f_back, level + 1
-    return level

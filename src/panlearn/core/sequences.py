@@ -42,7 +42,6 @@ def read_sequences(
     kind: Kind,
     reset: bool = True,
     repeatable: bool = False,
-    allow_nan: bool = False,
     n_states: int = 0,
 ) -> Rows:
     """Validate sequences of any source; those of vectors leave their features on the estimator.
@@ -60,8 +59,6 @@ def read_sequences(
         False when a fitted model sees more data: the features must be the same.
     repeatable : bool
         Whether the sequences are walked more than once.
-    allow_nan : bool
-        Whether NaN in a vector is a missing entry.
     n_states : int
         y holds states below this number, or -1; with 0 it is not looked at.
 
@@ -70,7 +67,11 @@ def read_sequences(
     Rows
         Blocks of `Sequences`: floats, or symbols as they came. y is flat, of integers.
     """
-    options: dict[str, Any] = dict(kind=kind, allow_nan=allow_nan, n_states=n_states)
+    options: dict[str, Any] = {
+        "kind": kind,
+        "allow_nan": estimator.capabilities.missing,
+        "n_states": n_states,
+    }
     if isinstance(X, Batches | Iterator):
         return _stream(estimator, X, y, sample_weight, reset, repeatable, options)
     if is_dask(X):

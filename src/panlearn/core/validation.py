@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.boundary import LEAST_TOTAL, check_table, check_weights, told
+from panlearn.core.capabilities import require_weighing
 from panlearn.core.extras import require
 from panlearn.core.labels import plain_labels
 from panlearn.core.sources import (
@@ -36,9 +37,9 @@ def read_rows(
     *,
     targets: Targets = "none",
     reset: bool = True,
-    accept_sparse: bool = True,
+    accept_sparse: bool | None = None,
     repeatable: bool = False,
-    allow_nan: bool = False,
+    allow_nan: bool | None = None,
 ) -> Rows:
     """Validate training data of any kind and remember its features on the estimator.
 
@@ -53,12 +54,12 @@ def read_rows(
         What the method learns from y.
     reset : bool
         False when a fitted model sees more data: the features must be the same.
-    accept_sparse : bool
-        Whether the method takes sparse X.
+    accept_sparse : bool, default=None
+        Whether the method takes sparse X: what its class declares, unless it depends on more.
     repeatable : bool
         Whether the method walks the rows more than once, which a one-shot iterator forbids.
-    allow_nan : bool
-        Whether NaN in X is a missing entry, and no error.
+    allow_nan : bool, default=None
+        Whether NaN in X is a missing entry, and no error: what its class declares, likewise.
 
     Returns
     -------
@@ -66,6 +67,9 @@ def read_rows(
         X in float64 or float32, y in the floats of X (numbers) or as given (labels). X of an
         array source is not searched for NaN here: `map_reduce` sees it in the sum.
     """
+    can = estimator.capabilities
+    accept_sparse = can.sparse if accept_sparse is None else accept_sparse
+    allow_nan = can.missing if allow_nan is None else allow_nan
     if (stream := as_batches(X, y)) is not None:
         if sample_weight is not None:
             raise ValueError(
@@ -212,6 +216,7 @@ def _stream_rows(
     first = next(rest, None)
     if first is None:
         raise ValueError("the stream of batches is empty, so there is nothing to learn from")
+    require_weighing(estimator, first.weight)
     if (depth := np.ndim(first.X[0]) + 1 if isinstance(first.X, list) else np.ndim(first.X)) < 2:
         raise ValueError(
             f"a batch is a 2D table of rows, and the stream gives things of {depth} dimensions; "

@@ -15,6 +15,8 @@ from panlearn.generative._univariate import AffineTransform, SplineTransform  # 
 from panlearn.generative.autoencoder import Autoencoder  # noqa: E402
 from panlearn.generative.conditional_vae import ConditionalVAE  # noqa: E402
 from panlearn.generative.continuous_normalizing_flow import (  # noqa: E402
+    ContinuousNormalizingFlow,
+)
 from panlearn.generative.diffusion_model import DiffusionModel  # noqa: E402
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
@@ -31,9 +33,6 @@ from panlearn.generative.sum_of_squares_flow import SumOfSquaresFlow  # noqa: E4
 from panlearn.generative.vade import VaDE  # noqa: E402
 from panlearn.generative.vae import VAE  # noqa: E402
 from panlearn.generative.wasserstein_gan import WassersteinGAN  # noqa: E402
-from panlearn.generative.continuous_normalizing_flow import (  # noqa: E402
-    ContinuousNormalizingFlow,
-)
 
 __all__ = [
     "GAN",

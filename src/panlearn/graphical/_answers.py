@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
 from abc import ABC
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from panlearn.core.derived import derived
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.graphical import _kernels
 from panlearn.graphical._categories import decode, encode
 from panlearn.graphical._structure import ancestors, reachable, topological_order
 from panlearn.graphical.clique_tree import CliqueTree
-
-# trees of fitted networks, beside them and not in them: they can be made again from the tables
-_trees: weakref.WeakKeyDictionary[Any, tuple[Any, CliqueTree | str]] = weakref.WeakKeyDictionary()
 
 
 class Answers(ABC):
@@ -88,16 +85,18 @@ class Answers(ABC):
         CliqueTree
         """
         self._require_fitted()
-        made_from, tree = _trees.get(self, (None, None))
-        if tree is None or made_from is not self.cpts_:
-            try:
-                tree = self._tree_of(range(len(self.cpts_)))
-            except MemoryError as refusal:  # kept too: to find it out takes as long as to succeed
-                tree = str(refusal)
-            _trees[self] = (self.cpts_, tree)
+        tree = self._tree
         if isinstance(tree, str):
             raise MemoryError(tree)
         return tree
+
+    @derived("cpts_")
+    def _tree(self) -> CliqueTree | str:
+        """The tree, or why there is none: to find that out takes as long as to succeed."""
+        try:
+            return self._tree_of(range(len(self.cpts_)))
+        except MemoryError as refusal:
+            return str(refusal)
 
     def _tree_of(self, chosen: Any, together: Sequence[Hashable] = ()) -> CliqueTree:
         names, chosen = self.variables_, sorted(chosen)

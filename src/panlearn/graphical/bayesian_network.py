@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
@@ -121,6 +122,8 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
     [True, False]
     """
 
+    capabilities = Capabilities(any_order=True, missing=True)
+
     edges: Any = None
     _: KW_ONLY
     alpha: NonNegative[float] = 1.0
@@ -188,7 +191,7 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
             ArrayRows(rows, None, np.concatenate([weight[~partial], total])),
             start,
             expect=families.expect,
-            maximise=lambda counts: families.normalise(counts.count, self.alpha),
+            maximise=lambda at, counts: families.normalise(counts.count, self.alpha),
             max_iter=self.max_iter,
             tol=self.tol,
             attributes=lambda at: {"cpts_": families.split(at.flat)},
@@ -290,7 +293,6 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from panlearn.core.progress import Iterations
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.warning import warn
 from panlearn.kernel._kernel import Constant, Kernel
 from panlearn.kernel.kernels import RBF
 
@@ -137,11 +137,10 @@ def _within_bounds(kernel: Kernel) -> Kernel:
     outside = ~np.isclose(theta, start, rtol=1e-12, atol=1e-12)
     for i in np.flatnonzero(outside):
         side = "below its lower" if theta[i] < low[i] else "above its upper"
-        warnings.warn(
+        warn(
             f"{kernel.names[i]} = {np.exp(theta[i]):.3g} is {side} bound {np.exp(start[i]):.3g}: "
             "the ascent starts from the bound; give a value within the bounds, or widen them",
             UserWarning,
-            stacklevel=6,
         )
     return kernel.with_theta(start) if outside.any() else kernel
 
@@ -150,9 +149,8 @@ def _warn_at_bounds(kernel: Kernel) -> None:
     for name, theta, (low, high) in zip(kernel.names, kernel.theta, kernel.bounds, strict=True):
         side = "lower" if np.isclose(theta, low) else "upper" if np.isclose(theta, high) else ""
         if side and low < high:
-            warnings.warn(
+            warn(
                 f"{name} = {np.exp(theta):.3g} is at its {side} bound: widen its bounds, or leave "
                 "that part of the kernel out",
                 ConvergenceWarning,
-                stacklevel=6,
             )

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows
@@ -37,6 +38,8 @@ class KernelMethod(Estimator):
     matrix.
     """
 
+    capabilities = Capabilities(any_order=True, sparse=True)
+
     kernel: Any
     kernel_: Any
     X_fit_: Any
@@ -46,11 +49,7 @@ class KernelMethod(Estimator):
     ) -> tuple[Any, Any, Any]:
         """X, y and the weights as arrays, finite; X is sparse if it was and the kernel takes it."""
         rows = read_rows(self, X, y, weight, targets=targets)
-        if not isinstance(rows, ArrayRows):
-            raise ValueError(
-                f"{type(self).__name__} compares every row with every other, so X must be one "
-                "array, not a stream or a Dask collection"
-            )
+        assert isinstance(rows, ArrayRows)  # no other source is declared
         X = rows.X
         assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
         if self._is_given and X.shape[0] != X.shape[1]:
@@ -99,7 +98,6 @@ class KernelMethod(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_given
         return tags
 

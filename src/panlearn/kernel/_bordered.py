@@ -10,7 +10,6 @@ the Schur complement of H, and :math:`a = \nu - b \eta`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core import memory
+from panlearn.core.warning import warn
 from panlearn.kernel._base import times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._solve import solve_psd
@@ -103,10 +103,9 @@ def conjugate_gradients(
         P = Z + np.divide(rz, old, out=np.zeros_like(rz), where=old > 0) * P
     error = float(np.max(np.linalg.norm(R, axis=0) / np.maximum(np.linalg.norm(B, axis=0), 1e-300)))
     if error > tol:
-        warnings.warn(
+        warn(
             f"conjugate gradients did not converge: at iteration {n_iter} the relative residual is "
             f"{error:.3g}, above tol={tol:.3g}; raise max_iter, lower C, or scale the features",
             ConvergenceWarning,
-            stacklevel=6,
         )
     return X, max(n_iter, 1)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy import linalg
+
+from panlearn.core.warning import warn
 
 
 def solve_psd(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -24,11 +24,10 @@ def solve_psd(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def _least_norm(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    warnings.warn(
+    warn(
         "the kernel matrix is not positive definite to rounding: took the solution of least norm; "
         "raise the regularisation, drop repeated rows, or see whether the kernel is valid",
         linalg.LinAlgWarning,
-        stacklevel=6,
     )
     values, vectors = linalg.eigh(A, check_finite=False)
     keep = np.abs(values) > len(A) * np.finfo(float).eps * np.abs(values).max()

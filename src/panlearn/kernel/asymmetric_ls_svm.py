@@ -13,6 +13,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
+from panlearn.core.warning import warn
 from panlearn.kernel._base import KernelLike, refuse_overflow, rounded
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import KernelClassifier, present, signs
@@ -201,11 +202,10 @@ def _solve(
             warnings.simplefilter("error", linalg.LinAlgWarning)
             x = linalg.solve(A, right, assume_a="sym", check_finite=False)
     except (linalg.LinAlgError, linalg.LinAlgWarning):
-        warnings.warn(
+        warn(
             "1 / C is close to a singular value of the kernel matrix, so the system is singular: "
             "took the solution of least norm; change C a little",
             linalg.LinAlgWarning,
-            stacklevel=5,
         )
         x = linalg.lstsq(A, right, check_finite=False)[0]
     return x[:n], x[n : 2 * n], x[2 * n], x[2 * n + 1]

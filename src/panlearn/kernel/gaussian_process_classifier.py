@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -17,6 +16,7 @@ from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.sources import ArrayRows
+from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import default_kernel, maximise_evidence
 from panlearn.kernel._base import BLOCK, KernelMethod, rounded
@@ -188,11 +188,10 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         for name, value in found.items():
             setattr(self, name, value)
         if not reached:
-            warnings.warn(
+            warn(
                 "Newton's method did not reach the mode of the posterior in max_iter_predict="
                 f"{self.max_iter_predict} iterations; raise max_iter_predict",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return self
 

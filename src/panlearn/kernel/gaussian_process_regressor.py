@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -17,6 +16,7 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import default_kernel, maximise_evidence
 from panlearn.kernel._base import BLOCK, KernelMethod, rounded, times
@@ -169,11 +169,10 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
         for name, value in found.items():
             setattr(self, name, value)
         if self.jitter_:
-            warnings.warn(
+            warn(
                 f"added {self.jitter_:.1e} to the diagonal of the kernel matrix so that it could "
                 "be factorised; give a larger alpha, or add White to the kernel",
                 linalg.LinAlgWarning,
-                stacklevel=4,
             )
         return self
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import NonNegative, Positive, RandomState
@@ -117,6 +118,8 @@ class LinearSVC(LinearClassifier, Iterative):
     0.99
     """
 
+    capabilities = Capabilities(any_order=True, sparse=True)
+
     C: Positive[float] = 1.0
     _: KW_ONLY
     loss: Literal["squared_hinge", "hinge"] = "squared_hinge"
@@ -146,11 +149,7 @@ class LinearSVC(LinearClassifier, Iterative):
             The model itself.
         """
         rows = read_rows(self, X, y, sample_weight, targets="labels")
-        if not isinstance(rows, ArrayRows):
-            raise ValueError(
-                "LinearSVC goes back to single rows, so X must be one array, not a stream or a "
-                "Dask collection"
-            )
+        assert isinstance(rows, ArrayRows)  # no other source is declared
         rows.reject_non_finite()
         Z, labels, weight = present(rows.X, rows.y, rows.weight)
         self.classes_, codes = encode_labels(labels)

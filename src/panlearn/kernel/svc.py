@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
@@ -20,6 +19,7 @@ from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
+from panlearn.core.warning import warn
 from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded, times
 from panlearn.kernel._machine import Machine, folds, precision
 from panlearn.kernel._platt import couple
@@ -266,12 +266,11 @@ class SVC(ClassifierMixin, KernelMethod):
 
     def _warn(self, solutions: list[Solution]) -> None:
         worst = max(solutions, key=lambda s: s.violation)
-        warnings.warn(
+        warn(
             f"SVC did not converge: after {worst.n_iter} steps optimality is violated by "
             f"{worst.violation:.3g}, above tol={self.tol:.3g}; raise max_iter, scale the features, "
             "lower C, or accept a larger tol",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
     def _pairs(self) -> np.ndarray:

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import linalg, sparse
 
+from panlearn.core.gaussian import by_pattern
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, Sums
-from panlearn.latent._missing import by_pattern
 
 LOG_2PI = float(np.log(2 * np.pi))
 CHUNK = 8192  # rows taken at a time, so that what is made of them stays small

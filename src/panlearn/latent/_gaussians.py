@@ -15,13 +15,11 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
+from panlearn.core.gaussian import LOG_2PI, Covariance, Partial, by_pattern
 from panlearn.core.statistics import Sums
-from panlearn.latent._covariances import Covariance
 from panlearn.latent._full_kernels import NOTHING, expect_rows, log_joint_rows
-from panlearn.latent._missing import by_pattern
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
-LOG_2PI = float(np.log(2 * np.pi))
 LOWEST = -1e300  # of a log density, so that a row far from all components has probabilities
 
 
@@ -255,26 +253,12 @@ class _Incomplete:
         self, at: Mixture, rows: np.ndarray, seen: np.ndarray, matrices: np.ndarray
     ) -> None:
         self.at, self.rows, self.seen = at, rows[:, seen], seen
-        o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
-        known, cross = matrices[:, o[:, None], o], matrices[:, o[:, None], m]
-        self.roots = np.linalg.cholesky(known)
-        self.gains = np.linalg.solve(known, cross)
-        self.uncertain = np.zeros_like(matrices)
-        left = matrices[:, m[:, None], m] - cross.swapaxes(1, 2) @ self.gains
-        self.uncertain[:, m[:, None], m] = left
+        self.given = Partial(at.means, matrices, seen)
 
     def log_joint(self) -> np.ndarray:
         """Log π_j N(x_o | μ_jo, Σ_joo) of the entries that are there."""
-        centred = self.rows - self.at.means[:, None, self.seen]
-        white = np.linalg.solve(self.roots, centred.swapaxes(1, 2))
-        log_det = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
-        constant = np.log(self.at.weights) - log_det - 0.5 * self.rows.shape[1] * LOG_2PI
-        with np.errstate(over="ignore"):
-            return constant[:, None] - 0.5 * (white**2).sum(axis=1)
+        return self.given.log_densities(self.rows) + np.log(self.at.weights)[:, None]
 
     def filled(self, j: int, here: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """E[x | x_o] - μ_j and Cov[x | x_o]."""
-        rows = self.rows[here] - self.at.means[j, self.seen]
-        centred = np.empty((len(rows), len(self.seen)))
-        centred[:, self.seen], centred[:, ~self.seen] = rows, rows @ self.gains[j]
-        return centred, self.uncertain[j]
+        return self.given.filled(j, self.rows[here])

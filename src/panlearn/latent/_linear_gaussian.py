@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
-from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
@@ -28,9 +29,14 @@ FLOOR = 1e-9  # the least share of a feature's variance that is noise
 
 
 class LinearGaussian(
-    Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimator
+    Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Mergeable
 ):
     """A density with few linear factors, learned from moments or, with holes, by EM; abstract."""
+
+    _kept_none_if = "it was fitted to rows with NaN, of which no moments are kept"
+    capabilities = Capabilities(
+        sources=ANYWHERE, any_order=True, partial_fit="exact", missing=True, sparse=True
+    )
 
     n_components: int | None
     max_iter: int
@@ -52,33 +58,19 @@ class LinearGaussian(
         """Maximise, from rows that may be incomplete."""
 
     @abstractmethod
-    def _learn(self, found: Factors, dtype: np.dtype) -> None:
+    def _set_fitted(self, found: Factors, dtype: np.dtype) -> None:
         """Set the parameters."""
 
     @abstractmethod
     def _noise(self) -> np.ndarray:
         """The variances of the noise, one a feature."""
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the factors from training data.
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_rows(self, X, None, sample_weight, reset=reset)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, Batches or Dask collection
-            The rows, of shape (n_samples, n_features); NaN is missing. A stream with missing
-            entries is walked several times.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; an integer weight is a repeated row.
-
-        Returns
-        -------
-        self
-            The model itself.
-        """
-        rows = read_rows(self, X, None, sample_weight, allow_nan=True)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Solve from the moments of complete rows; rows with missing entries are walked by EM."""
+        rows = self._read_training(X, y, sample_weight, reset=True)
         moments = _moments(rows)
         if not moments.is_finite:
             return self._fit_incomplete(rows)
@@ -87,39 +79,17 @@ class LinearGaussian(
                 f"the variance of n_samples = {moments.weight:g} (the sum of the weights) is not "
                 "defined; give more than 1 sample"
             )
-        return self._fit_complete(rows, moments)
+        return self._take(moments, rows)
 
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more complete rows as if they had been there from the start.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`, without missing entries.
-
-        Returns
-        -------
-        self
-            The model itself.
-        """
-        first = not self.__sklearn_is_fitted__()
-        if not first and not hasattr(self, "statistic_"):
-            raise ValueError(
-                "this model was fitted to rows with NaN, of which no moments are kept to go on "
-                "from; fit it to complete rows, or to all rows at once"
-            )
-        rows = read_rows(self, X, None, sample_weight, reset=first, allow_nan=True)
+    def _summarise(self, rows: Rows) -> Moments:
         moments = _moments(rows)
         if not moments.is_finite:
             raise ValueError("partial_fit takes complete rows, and X contains NaN or infinity")
-        return self._fit_complete(rows, getattr(self, "statistic_", 0) + moments)
+        return moments
 
-    def _fit_complete(self, rows: Rows, moments: Moments) -> Self:
-        found = self._from_moments(moments, self._wanted(rows.n_features))
-        self._learn(found._replace(mean=moments.mean), rows.dtype)
-        self.statistic_ = moments
-        return self
+    def _solve(self, statistic: Moments, rows: Rows) -> None:
+        found = self._from_moments(statistic, self._wanted(rows.n_features))
+        self._set_fitted(found._replace(mean=statistic.mean), rows.dtype)
 
     def _fit_incomplete(self, rows: Rows) -> Self:
         if not rows.repeatable:
@@ -135,7 +105,7 @@ class LinearGaussian(
         filled = Moments(filled.weight, mean, filled.scatter * np.outer(scale, scale))
         floor = noise_floor(np.diag(filled.scatter) / filled.weight)
         start = self._first(filled, self._wanted(rows.n_features))._replace(mean=mean)
-        self._learn(
+        self._set_fitted(
             self._iterate(rows, start, lambda at, sums: self._step(at, sums, floor)), rows.dtype
         )
         return self
@@ -148,19 +118,12 @@ class LinearGaussian(
         complete: bool = False,
     ) -> Factors:
         """Run EM; `step` maximises, given the parameters that the sums were taken at."""
-        at = start
-
-        def maximise(seen: FactorSums) -> Factors:
-            nonlocal at
-            at = step(at, seen)
-            return at
-
         return expectation_maximisation(
             self,
             rows,
             start,
             expect=lambda *block: expect(*block, complete=complete),
-            maximise=maximise,
+            maximise=step,
             max_iter=self.max_iter,
             tol=self.tol,
         )
@@ -301,8 +264,6 @@ class LinearGaussian(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

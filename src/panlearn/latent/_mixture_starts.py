@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.gaussian import KINDS
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows
-from panlearn.latent._covariances import KINDS
+from panlearn.core.starts import RowSample, k_means_plus_plus
+from panlearn.core.warning import warn
 from panlearn.latent._gaussians import (
     Expected,
     Mixture,
@@ -20,7 +22,6 @@ from panlearn.latent._gaussians import (
     maximise,
 )
 from panlearn.latent._lloyd import Assigned, assign
-from panlearn.latent._starts import RowSample, k_means_plus_plus
 from panlearn.latent.kmeans import KMeans
 
 
@@ -141,28 +142,20 @@ def _with_labelled(centres: np.ndarray, count: np.ndarray, means: np.ndarray) ->
     return out
 
 
-class Steps:
-    """The maximisation, which needs to know the parameters that the expectation was taken at."""
-
-    def __init__(self, start: Mixture, sample: RowSample, floor: float) -> None:
-        self.at, self.sample, self.floor = start, sample, floor
-
-    def maximise(self, seen: Expected) -> Mixture:
-        """The next parameters."""
-        dead = np.flatnonzero(seen.count <= 1e-12 * seen.weight)
-        if dead.size:
-            seen = _revived(self.at, seen, dead, self.sample)
-        self.at = maximise(self.at, seen, self.floor)
-        return self.at
+def next_mixture(at: Mixture, seen: Expected, *, sample: RowSample, floor: float) -> Mixture:
+    """The maximisation; a component that lost all its rows gets one of the sample first."""
+    dead = np.flatnonzero(seen.count <= 1e-12 * seen.weight)
+    if dead.size:
+        seen = _revived(at, seen, dead, sample)
+    return maximise(at, seen, floor)
 
 
 def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -> Expected:
     """Give components without rows one row of the sample each: those with the lowest density."""
-    warnings.warn(
+    warn(
         f"component {', '.join(map(str, dead))} of the mixture lost all its rows and starts again "
         "from the rows with the lowest density; fewer components may be enough",
         ConvergenceWarning,
-        stacklevel=2,
     )
     lowest = np.argsort(log_densities(at, sample.rows)[0], kind="stable")
     count, shift, scatter = seen.count.copy(), seen.shift.copy(), seen.scatter.copy()
@@ -174,19 +167,6 @@ def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -
         shift[j] = count[j] * step
         scatter[j] = count[j] * at.kind.part(spread + np.outer(step, step))
     return Expected(seen.weight, seen.log_likelihood, count, shift, scatter)
-
-
-def require_values(sample: RowSample, every_column: bool = True) -> None:
-    """Refuse numbers without bounds, and columns (or else all of them) without a number."""
-    if np.isinf(sample.rows).any():
-        raise ValueError("Input X contains infinity or a value too large for its dtype")
-    missing = np.isnan(sample.rows).all(axis=0)
-    empty = np.flatnonzero(missing)
-    if missing.any() if every_column else missing.all():
-        raise ValueError(
-            f"column {', '.join(map(str, empty))} of X is NaN in every row; drop it, or learn from "
-            "rows that have it"
-        )
 
 
 def density_quantiles(at: Mixture, sample: RowSample, rng: np.random.Generator) -> np.ndarray:

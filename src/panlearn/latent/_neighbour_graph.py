@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.threads import threads
+from panlearn.core.warning import warn
 from panlearn.neighbors._search import NeighborIndex
 
 
@@ -52,11 +52,10 @@ def components(index: np.ndarray, what: str) -> tuple[int, np.ndarray]:
     graph = sparse.csr_array((np.ones(index.size), index.ravel(), np.arange(n + 1) * k), (n, n))
     count, label = connected_components(graph, directed=False)
     if count > 1:
-        warnings.warn(
+        warn(
             f"the graph of {k} nearest neighbours has {count} components, the largest with "
             f"{np.bincount(label).max()} of {n} rows; {what}; raise n_neighbors",
             ConvergenceWarning,
-            stacklevel=5,
         )
     return count, label
 

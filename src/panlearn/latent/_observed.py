@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from panlearn.core.capabilities import require_source
 from panlearn.core.validation import FLOATS, reject_hidden
+from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._rows import refuse_streams
 from panlearn.latent.ratings import Ratings, positions
 
 
@@ -25,7 +25,7 @@ def observed(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = _labelled(X, estimator.ratings_.items)
     if isinstance(X, Ratings):
         X = X.matrix if reset else _aligned(X, estimator.ratings_.items)
-    refuse_streams(estimator, X)
+    require_source(estimator, X)
     reject_hidden(X=X)
     X = checked_rows(estimator, X, reset=reset, accept_sparse="csr", allow_nan=True)
     if not sparse.issparse(X):
@@ -72,10 +72,9 @@ def _aligned(ratings: Ratings, items: np.ndarray) -> Any:
     """The matrix of ratings with the columns of the fitted items."""
     at = positions(items, ratings.items)
     if (at < 0).any():
-        warnings.warn(
+        warn(
             f"{int((at < 0).sum())} items were not fitted, and their ratings are left out",
             UserWarning,
-            stacklevel=4,
         )
     entries = ratings.matrix.tocoo()
     column = at[entries.coords[1]]

@@ -6,25 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from panlearn.core.sources import as_batches, is_dask
+from panlearn.core.capabilities import require_source
 from panlearn.core.validation import reject_hidden
 from panlearn.latent._extremes import checked_rows
 
 
 def rows_in_memory(estimator: Any, X: Any, *, reset: bool = True) -> np.ndarray:
     """Validate dense rows and remember their features on the estimator."""
-    refuse_streams(estimator, X)
+    require_source(estimator, X)
     reject_hidden(X=X)
     return checked_rows(estimator, X, reset=reset)
-
-
-def refuse_streams(estimator: Any, X: Any) -> None:
-    """Say what to give in place of batches."""
-    if is_dask(X) or as_batches(X) is not None:
-        raise ValueError(
-            f"{type(estimator).__name__} needs all rows at once, so it takes no stream; give one "
-            "array, for a Dask collection X.compute()"
-        )
 
 
 def coordinates(X: Any, k: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import missing
@@ -18,6 +19,7 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.core.starts import RowSample, Starts, best_of, sample_rows
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.latent._categories import (
     LOG_ZERO,
@@ -34,7 +36,6 @@ from panlearn.latent._categories import (
     starts_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
-from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
 from panlearn.latent._words import distinct, has_words, named, numbered
 
 
@@ -108,6 +109,8 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     (array([0.5, 0.5]), [['green', 'long']])
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True, sparse=True)
+
     n_components: Positive[int] = 1
     _: KW_ONLY
     alpha: NonNegative[float] = 0.01
@@ -141,7 +144,7 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
             table = validate_data(self, X, dtype=object, ensure_all_finite=False)
             words = [distinct(column, j) for j, column in enumerate(table.T)]
             X = numbered(table, words)
-        rows = read_rows(self, X, None, sample_weight, repeatable=True, allow_nan=True)
+        rows = read_rows(self, X, None, sample_weight, repeatable=True)
         if words is not None:  # the numbers have no names
             validate_data(self, given, skip_check_array=True)
         if isinstance(rows, ArrayRows) and (n := rows.X.shape[0]) < self.n_components:
@@ -162,7 +165,7 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
                 rows,
                 start,
                 expect=expected,
-                maximise=lambda seen: maximise(categories, seen, self.alpha),
+                maximise=lambda at, seen: maximise(categories, seen, self.alpha),
                 max_iter=self.max_iter,
                 tol=self.tol,
             )
@@ -308,8 +311,6 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags

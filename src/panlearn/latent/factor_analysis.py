@@ -159,7 +159,7 @@ class FactorAnalysis(LinearGaussian):
         found, _ = maximise(at, seen)
         return found._replace(noise=np.maximum(found.noise, floor))
 
-    def _learn(self, found: Factors, dtype: np.dtype) -> None:
+    def _set_fitted(self, found: Factors, dtype: np.dtype) -> None:
         loadings = _canonical(found)
         if self.rotation is not None:
             loadings = loadings @ turn(loadings, 1.0 if self.rotation == "varimax" else 0.0)

@@ -9,15 +9,17 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import DensityMixin
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.gaussian import KINDS
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows, as_batches
+from panlearn.core.starts import RowSample, Starts, best_of, require_values, sample_rows
 from panlearn.core.validation import read_rows
-from panlearn.latent._covariances import KINDS
 from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._gaussians import (
     Expected,
@@ -30,8 +32,7 @@ from panlearn.latent._gaussians import (
     summary_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
-from panlearn.latent._mixture_starts import Steps, density_quantiles, require_values, starts
-from panlearn.latent._starts import RowSample, Starts, best_of, sample_rows
+from panlearn.latent._mixture_starts import density_quantiles, next_mixture, starts
 
 
 @dataclass(eq=False, repr=False)
@@ -142,6 +143,8 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     ([0.2, 9.2], array([0.5, 0.5]))
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True, sparse=True)
+
     n_components: Positive[int] = 1
     _: KW_ONLY
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
@@ -182,13 +185,12 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         sample = self._sample(rows, rng)
 
         def run(estimator: Any, start: Mixture) -> Mixture:
-            steps = Steps(start, sample, self.reg_covar)
             return expectation_maximisation(
                 estimator,
                 rows,
                 start,
                 expect=self._expect,
-                maximise=steps.maximise,
+                maximise=functools.partial(next_mixture, sample=sample, floor=self.reg_covar),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 attributes=lambda at: self._attributes(at, rows.dtype),
@@ -224,7 +226,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         share = 1.0 if first else (self.n_iter_ + 2) ** -self.learning_decay
         seen = map_reduce(functools.partial(self._expect, at), rows)
         mixed = summary_of(at) * (1 - share) + seen * (share / seen.weight)
-        found = Steps(at, sample, self.reg_covar).maximise(mixed)
+        found = next_mixture(at, mixed, sample=sample, floor=self.reg_covar)
         self._learn(found, rows.dtype)
         quantiles = density_quantiles(found, sample, rng)
         old = getattr(self, "density_quantiles_", quantiles)
@@ -242,7 +244,7 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
         if self.use_labels and y is None and as_batches(X) is None:
             raise ValueError("use_labels=True requires y to be passed, but y is None")
         walk: Any = {"y": y, "targets": "labels"} if self.use_labels else {}
-        walk |= {"sample_weight": sample_weight, "repeatable": True, "allow_nan": True}
+        walk |= {"sample_weight": sample_weight, "repeatable": True}
         rows = read_rows(self, X, reset=reset, **walk)
         if reset and isinstance(rows, ArrayRows) and (n := rows.X.shape[0]) < self.n_components:
             raise ValueError(f"n_samples={n} should be >= n_components; ask for fewer components")
@@ -392,9 +394,3 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
         return checked_rows(self, X, reset=False, accept_sparse=accept_sparse, allow_nan=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags

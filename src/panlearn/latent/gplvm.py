@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -16,6 +15,7 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
 from panlearn.core.threads import one_blas_thread
+from panlearn.core.warning import warn
 from panlearn.latent._embedding import signed
 from panlearn.latent._latent_positions import (
     COVARIANCES,
@@ -161,10 +161,9 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         shift = n * d * np.log(unit)
         self.history_ = {"objective": [value - shift for value in seen or [-float(found.fun)]]}
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"GPLVM did not converge in max_iter={self.max_iter} iterations; raise max_iter",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         Z, logs = found.x[:-free].reshape(n, q), found.x[-free:]
         s, noise = float(np.exp(logs[0])) if kernel.scaled else 1.0, float(np.exp(logs[-1]))

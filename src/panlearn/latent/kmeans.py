@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
@@ -16,16 +15,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import _check_sample_weight
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
+from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
-from panlearn.latent._starts import Starts, best_of, k_means_plus_plus, sample_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -109,6 +110,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     ([0.5, 9.5], 1.0)
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
+
     n_clusters: Positive[int] = 8
     _: KW_ONLY
     init: Literal["k-means++", "random"] | np.ndarray | Callable = "k-means++"
@@ -146,11 +149,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
         found = best_of(self, rows, starts, run, lambda result: -result.rows.inertia)
         if (few := np.count_nonzero(found.rows.count)) < self.n_clusters:
-            warnings.warn(
+            warn(
                 f"{few} clusters have rows, fewer than n_clusters={self.n_clusters}: X may have "
                 f"{few} distinct rows; some centres are the same",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         self._learned(rows, found.centres, found.rows)
         if found.labels is not None:
@@ -302,7 +304,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -10,11 +9,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.threads import OrderedMap, threads
+from panlearn.core.warning import warn
 from panlearn.latent._alternating import solve_side
 from panlearn.latent._observed import labels_of, observed
 from panlearn.latent._rating_factors import Alternation, Loss, Stochastic, principal_axes
@@ -135,6 +136,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
     array([['oat']], dtype='<U3')
     """
 
+    capabilities = Capabilities(missing=True, sparse=True)
+
     n_components: Positive[int] = 32
     _: KW_ONLY
     feedback: Literal["explicit", "implicit"] = "explicit"
@@ -245,10 +248,9 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
             seen = observed(self, users, reset=False)
             factors, bias = self._folded(seen)
             if empty := int((np.diff(seen.indptr) == 0).sum()):
-                warnings.warn(
+                warn(
                     f"{empty} users have no entry: what they get is what suits everybody",
                     UserWarning,
-                    stacklevel=2,
                 )
         else:
             rows = self._known("users", users, np.diff(self.ratings_.matrix.indptr))
@@ -312,11 +314,10 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
         known = (at >= 0) & (of >= 0)
         known &= (np.diff(ratings.matrix.indptr)[at] > 0) & (self._item_counts()[of] > 0)
         if not known.all():
-            warnings.warn(
+            warn(
                 f"{int((~known).sum())} of {len(at)} pairs have a user or an item that was not "
                 "fitted: their ratings are NaN",
                 UserWarning,
-                stacklevel=2,
             )
         estimate = self.global_mean_ + self.user_bias_[at] + self.item_bias_[of]
         for start in range(0, len(at), 1 << 16):  # the factors of all pairs may be many
@@ -373,8 +374,6 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from panlearn.core.boundary import LEAST_TOTAL, check_weights
+from panlearn.core.capabilities import Capabilities, require_source
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import Fraction, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
@@ -40,7 +41,6 @@ from panlearn.latent._nonnegative import (
     solve_kullback_leibler,
 )
 from panlearn.latent._nonnegative_starts import nndsvd, random_start
-from panlearn.latent._rows import refuse_streams
 
 BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
 
@@ -150,6 +150,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
            [0., 3., 0.],
            [2., 3., 4.]])
     """
+
+    capabilities = Capabilities(sparse=True)
 
     n_components: Positive[int] | None = None
     _: KW_ONLY
@@ -323,7 +325,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         return Penalty(strength * self.l1_ratio, strength * (1 - self.l1_ratio))
 
     def _check(self, X: Any, *, reset: bool) -> Any:
-        refuse_streams(self, X)
+        require_source(self, X)
         reject_hidden(X=X)
         X = checked_rows(self, X, reset=reset, accept_sparse="csr", order="C")
         if sparse.issparse(X) and not X.has_canonical_format:
@@ -338,7 +340,6 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

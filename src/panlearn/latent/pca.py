@@ -9,9 +9,10 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
@@ -25,7 +26,7 @@ from panlearn.latent._spectrum import Spectrum, from_moments
 
 
 @dataclass(eq=False, repr=False)
-class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
     r"""The orthogonal directions in which the rows vary most.
 
     .. math::
@@ -120,6 +121,9 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     (array([[0.447, 0.894]]), array([1.]), 'covariance_eigh')
     """
 
+    _kept_none_if = "it was fitted with another svd_solver than 'covariance_eigh'"
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
+
     n_components: Positive[int] | Annotated[float, Bounds(0, 1)] | Literal["mle"] | None = None
     _: KW_ONLY
     whiten: bool = False
@@ -131,81 +135,47 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     n_oversamples: Positive[int] = 10
     random_state: RandomState = None
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of training data.
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_rows(self, X, None, sample_weight, reset=reset)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, Batches or Dask collection
-            The rows, of shape (n_samples, n_features).
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; an integer weight is a repeated row.
-
-        Returns
-        -------
-        PCA
-            The model itself.
-        """
-        rows = read_rows(self, X, None, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Go the way that the rows and `svd_solver` ask for; only one keeps a statistic."""
+        rows = self._read_training(X, y, sample_weight, reset=True)
         solver = choose(self, rows, self._number())
         if solver == "covariance_eigh" or not isinstance(rows, ArrayRows):
-            moments = _moments(rows)
-            self._learn(from_moments(moments, rows.dtype, self._number()), rows.dtype, solver)
-            self.statistic_ = moments
+            self.statistic_ = self._summarise(rows)
+            spectrum = from_moments(self.statistic_, rows.dtype, self._number())
         else:
-            self._learn(decompose(self, rows, solver, self._number()), rows.dtype, solver)
-        return self
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of the data seen so far and of these.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. The first rows may be fewer than the components, which are then any
-            directions in which the rows do not vary.
-
-        Returns
-        -------
-        PCA
-            The model itself.
-        """
-        first = not self.__sklearn_is_fitted__()
-        if not first and not hasattr(self, "statistic_"):
+            spectrum = decompose(self, rows, solver, self._number())
+        if spectrum.weight <= 1 and spectrum.total == 0:
             raise ValueError(
-                f"this PCA kept no statistics to go on from: it was fitted with svd_solver_="
-                f"{self.svd_solver_!r}; fit it with svd_solver='covariance_eigh', or start anew"
+                f"the variance of n_samples = {spectrum.weight:g} (the sum of the weights) is not "
+                "defined; PCA needs more than 1 sample"
             )
-        rows = read_rows(self, X, None, sample_weight, reset=first)
-        moments = getattr(self, "statistic_", 0) + _moments(rows)
-        spectrum = from_moments(moments, rows.dtype, self._number())
-        self._learn(spectrum, rows.dtype, "covariance_eigh", more=True)
-        self.statistic_ = moments
+        require_room(self._number(), spectrum.n_samples, rows.n_features)
+        self._set_fitted(spectrum, rows.dtype, solver)
         return self
+
+    def _summarise(self, rows: Rows) -> Moments:
+        return _moments(rows)
+
+    def _solve(self, statistic: Moments, rows: Rows) -> None:
+        """Find components; the first rows may be fewer, and leave any directions for the others."""
+        spectrum = from_moments(statistic, rows.dtype, self._number())
+        require_room(self._number(), rows.n_features, rows.n_features)
+        self._set_fitted(spectrum, rows.dtype, "covariance_eigh")
 
     def _number(self) -> int | None:
         """The number of components asked for, if it is a number."""
         k = self.n_components
         return int(k) if isinstance(k, int | np.integer) else None
 
-    def _learn(
-        self, spectrum: Spectrum, dtype: np.dtype, solver: Solver, more: bool = False
-    ) -> None:
+    def _set_fitted(self, spectrum: Spectrum, dtype: np.dtype, solver: Solver) -> None:
         n, d, rank = spectrum.weight, len(spectrum.mean), max(spectrum.rank, 1)
-        if not more and n <= 1 and spectrum.total == 0:
-            raise ValueError(
-                f"the variance of n_samples = {n:g} (the sum of the weights) is not defined; PCA "
-                "needs more than 1 sample"
-            )
         # n - 1 for two rows and more; continuous from there to weights that are shares of one
         degrees = max(n - 1, n / 2)
         limit = min(spectrum.n_samples, d)
         k = self._number()
-        require_room(k, d if more else spectrum.n_samples, d)
         squares = spectrum.squares
         ratio = squares / spectrum.total if spectrum.total > 0 else np.zeros_like(squares)
         if self.n_components is None:
@@ -336,7 +306,6 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -123,7 +123,7 @@ class ProbabilisticPCA(LinearGaussian):
         common = np.average(found.noise, weights=np.broadcast_to(count, found.noise.shape))
         return found._replace(noise=np.maximum(np.full(len(floor), common), floor.mean()))
 
-    def _learn(self, found: Factors, dtype: np.dtype) -> None:
+    def _set_fitted(self, found: Factors, dtype: np.dtype) -> None:
         left, lengths, _ = linalg.svd(found.loadings, full_matrices=False)
         lengths = np.where(lengths > 1e-12 * lengths[0], lengths, 0.0)  # the rest is rounding
         self.components_ = with_signs(left * lengths).T.astype(dtype, copy=False)

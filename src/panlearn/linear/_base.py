@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.validation import FLOATS
 
@@ -38,6 +39,8 @@ class LinearPredictor(Estimator):
     A fitted one has ``coef_`` of shape (n_features,) or (n_targets, n_features) and ``intercept_``.
     """
 
+    capabilities = Capabilities(sparse=True)
+
     coef_: np.ndarray
     intercept_: Any
 
@@ -48,11 +51,6 @@ class LinearPredictor(Estimator):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return finite(scores, scores.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class LinearRegressor(RegressorMixin, LinearPredictor):

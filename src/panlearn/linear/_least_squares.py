@@ -8,7 +8,6 @@ works on the rows, and still mergeable.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows, Rows, StreamRows
 from panlearn.core.statistics import Moments, RootMoments
+from panlearn.core.warning import warn
 
 # Cholesky on second moments loses eps / RCOND of the coefficients: at most 1e-9.
 RCOND = 1e-7
@@ -244,11 +244,10 @@ def _iterative(rows: ArrayRows, alpha: np.ndarray, fit_intercept: bool) -> Solut
         for target, mean, damp in zip(y.T, y_mean, damping, strict=True)
     ]
     if any(status == 7 for _, status, *_ in results):
-        warnings.warn(
+        warn(
             f"LSQR stopped at its limit of {limit} iterations; scale the columns, for example with "
             "sklearn.preprocessing.MaxAbsScaler, or raise alpha",
             ConvergenceWarning,
-            stacklevel=6,
         )
     coef = np.column_stack([solution for solution, *_ in results])
     return Solution(coef, y_mean - x_mean @ coef, None, None, None)

@@ -1,48 +1,73 @@
-"""Fit, and fit some more, for least squares: read the rows, solve, and set what was learned."""
+"""Least squares as a sum and a solve: what linear and ridge regression share."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Moments, RootMoments
 from panlearn.core.validation import read_rows
 from panlearn.linear import _least_squares, _nonnegative
+from panlearn.linear._base import MultiTargetRegressor
 from panlearn.linear._least_squares import Solution
 
 
-def learn(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) -> Solution:
-    """Fit from nothing."""
-    rows = read_rows(model, X, y, sample_weight, targets="numbers")
-    alpha = _penalties(penalty)
-    method = _nonnegative if model.positive else _least_squares
-    solution = method.fit(rows, alpha, fit_intercept=model.fit_intercept)
-    return _learned(model, rows, solution)
+class LeastSquares(Mergeable, MultiTargetRegressor):
+    """A regressor of least squares, penalised or not; abstract."""
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
-def learn_more(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Any = 0.0) -> Solution:
-    """Fit from what the model has seen and the new rows."""
-    first = not model.__sklearn_is_fitted__()
-    if not first and not hasattr(model, "statistic_"):
-        raise ValueError(
-            f"this {type(model).__name__} kept no statistics to go on from: it was fitted on a "
-            "wide X, or with noise_covariance; start a new model with partial_fit"
+    fit_intercept: bool
+    positive: bool
+    _kept_none_if = "it was fitted on a wide X, or with noise_covariance"
+
+    @abstractmethod
+    def _penalty(self) -> Any:
+        """The factor of the squared coefficients: one, or one a target."""
+
+    @abstractmethod
+    def _set_fitted(self, solution: Solution, dtype: np.dtype, *, single: bool) -> None:
+        """Set what was learned, in the floats of X; `single` if y had no axis of targets."""
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_rows(self, X, y, sample_weight, targets="numbers", reset=reset)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Solve by the cheapest way that keeps the digits, which may keep no statistic."""
+        rows = self._read_training(X, y, sample_weight, reset=True)
+        solve = _nonnegative.fit if self.positive else _least_squares.fit
+        solution = solve(rows, penalties(self._penalty()), fit_intercept=self.fit_intercept)
+        if solution.statistic is not None:
+            self.statistic_ = solution.statistic
+        self._set_fitted(solution, rows.dtype, single=rows.y_ndim == 1)
+        return self
+
+    def _read_more(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any]:
+        rows, seen = super()._read_more(X, y, sample_weight)
+        return rows, RootMoments.from_moments(seen) if isinstance(seen, Moments) else seen
+
+    def _summarise(self, rows: Rows) -> RootMoments:
+        return map_reduce(_least_squares.root_of, rows)
+
+    def _solve(self, statistic: RootMoments, rows: Rows) -> None:
+        solve = _nonnegative.from_root if self.positive else _least_squares.from_root
+        solution = solve(
+            statistic,
+            rows.n_features,
+            penalties(self._penalty()),
+            fit_intercept=self.fit_intercept,
         )
-    rows = read_rows(model, X, y, sample_weight, targets="numbers", reset=first)
-    alpha = _penalties(penalty)
-    seen = getattr(model, "statistic_", 0)
-    if isinstance(seen, Moments):
-        seen = RootMoments.from_moments(seen)
-    total = seen + map_reduce(_least_squares.root_of, rows)
-    method = _nonnegative if model.positive else _least_squares
-    solution = method.from_root(total, rows.n_features, alpha, fit_intercept=model.fit_intercept)
-    return _learned(model, rows, solution)
+        self._set_fitted(solution, rows.dtype, single=rows.y_ndim == 1)
 
 
-def _penalties(penalty: Any) -> np.ndarray:
+def penalties(penalty: Any) -> np.ndarray:
+    """What a user gave for the penalty, as an array of numbers that it may hold."""
     try:
         alpha = np.asarray(penalty, dtype=float)
     except (TypeError, ValueError) as error:
@@ -52,13 +77,6 @@ def _penalties(penalty: Any) -> np.ndarray:
             f"alpha must be finite and not negative, one number or one a target; got {penalty!r}"
         )
     return alpha
-
-
-def _learned(model: Any, rows: Rows, solution: Solution) -> Solution:
-    set_coefficients(model, solution, rows.dtype, single=rows.y_ndim == 1)
-    if solution.statistic is not None:
-        model.statistic_ = solution.statistic
-    return solution
 
 
 def set_coefficients(model: Any, solution: Solution, dtype: Any, *, single: bool) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import validate_data
 
-from panlearn.core.estimator import fitting
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
@@ -27,7 +28,7 @@ from panlearn.linear._targets import one_target
 
 
 @dataclass(eq=False, repr=False)
-class BayesianLinearRegression(Iterative, LinearRegressor):
+class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
     r"""Linear regression with a Gaussian prior on the weights.
 
     .. math::
@@ -125,6 +126,8 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
     (array([2.5]), array([2.5]))
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
+
     _: KW_ONLY
     prior_mean: float | np.ndarray = 0.0
     prior_covariance: Positive[float] | np.ndarray | None = None
@@ -138,42 +141,6 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
     lambda_2: NonNegative[float] = 1e-6
     alpha_init: Positive[float] | None = None
     lambda_init: Positive[float] | None = None
-
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, Batches or Dask collection
-            The rows, of shape (n_samples, n_features).
-        y : array-like of shape (n_samples,)
-            The targets; with a stream they come in its batches.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; an integer weight is a repeated row.
-
-        Returns
-        -------
-        BayesianLinearRegression
-            The model itself.
-        """
-        return self._learn(X, y, sample_weight, first=True)
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more data as if it had been there from the start.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        BayesianLinearRegression
-            The model itself.
-        """
-        return self._learn(X, y, sample_weight, first=not self.__sklearn_is_fitted__())
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         r"""Predict the target of each row.
@@ -227,11 +194,16 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
         X = X if isinstance(X, np.ndarray) else X.toarray()
         return X - self.statistic_.mean[:-1] if self.fit_intercept else X
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, *, first: bool) -> Self:
-        rows = read_rows(self, X, y, sample_weight, targets="numbers", reset=first)
-        rows, d = one_target(rows), rows.n_features
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return one_target(read_rows(self, X, y, sample_weight, targets="numbers", reset=reset))
+
+    def _summarise(self, rows: Rows) -> RootMoments:
+        d = rows.n_features
         require_memory((d, d), "the posterior covariance", "use Ridge, or fewer features")
-        statistic = getattr(self, "statistic_", 0) + map_reduce(root_of, rows)
+        return map_reduce(root_of, rows)
+
+    def _solve(self, statistic: RootMoments, rows: Rows) -> None:
+        d = rows.n_features
         given: Any = self.prior_covariance
         white = np.ndim(given) == 0  # learned, or one variance for all
         root = None if white else covariance_root(prior_covariance(given, d))
@@ -244,7 +216,6 @@ class BayesianLinearRegression(Iterative, LinearRegressor):
             last = self._score(problem, alpha, precision)
             self.__dict__.update(attributes(alpha, precision))
         self.scores_ = np.append(self.history_["score"], last)
-        return self
 
     def _attributes(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
@@ -110,6 +111,8 @@ class HuberRegressor(Iterative, LinearRegressor):
     >>> model.coef_.round(1), model.outliers_[4]
     (array([2.]), np.True_)
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 
     _: KW_ONLY
     epsilon: Annotated[float, Bounds(1, closed_low=True)] = 1.35

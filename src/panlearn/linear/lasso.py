@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.progress import Iterations, Iterative
@@ -24,6 +25,8 @@ REMEDY = "raise max_iter or alpha, scale the features, or accept a larger tol"
 
 class _PenalisedRegressor(Iterative, MultiTargetRegressor):
     """A linear regressor that may select features; abstract."""
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 
     @property
     def sparse_coef_(self) -> sparse.csr_array:

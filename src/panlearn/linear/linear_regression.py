@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -15,13 +14,13 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, reject_hidden
-from panlearn.linear._base import MultiTargetRegressor
+from panlearn.core.warning import warn
 from panlearn.linear._least_squares import Solution, from_root
-from panlearn.linear._mergeable import learn, learn_more, set_coefficients
+from panlearn.linear._mergeable import LeastSquares, set_coefficients
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegression(MultiTargetRegressor):
+class LinearRegression(LeastSquares):
     r"""Least squares: ordinary, weighted, or generalised by the covariance of the noise.
 
     .. math::
@@ -112,49 +111,33 @@ class LinearRegression(MultiTargetRegressor):
         LinearRegression
             The model itself.
         """
-        if noise_covariance is not None:
-            if sample_weight is not None:
-                raise ValueError("give sample_weight or noise_covariance, not both")
-            if self.positive:
-                raise ValueError("positive=True is not for noise_covariance: whiten X and y first")
-            self._fit_generalised(X, y, noise_covariance)
-        else:
-            self._describe(learn(self, X, y, sample_weight))
-        return self
+        if noise_covariance is None:
+            return self._fit(X, y, sample_weight)
+        if sample_weight is not None:
+            raise ValueError("give sample_weight or noise_covariance, not both")
+        if self.positive:
+            raise ValueError("positive=True is not for noise_covariance: whiten X and y first")
+        return self._fit_generalised(X, y, noise_covariance)
 
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more data as if it had been there from the start.
+    def _penalty(self) -> float:
+        return 0.0
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        LinearRegression
-            The model itself.
-        """
-        self._describe(learn_more(self, X, y, sample_weight))
-        return self
-
-    def _describe(self, solution: Solution) -> None:
+    def _set_fitted(self, solution: Solution, dtype: np.dtype, *, single: bool) -> None:
+        set_coefficients(self, solution, dtype, single=single)
         if solution.singular is None:
             return
         self.singular_, self.rank_ = solution.singular, solution.rank
         if solution.statistic is None or solution.statistic.weight <= self.n_features_in_:
             return  # fewer rows than unknowns: the least-norm solution is what one asks for
         if self.rank_ < self.n_features_in_:
-            warnings.warn(
+            warn(
                 f"X has rank {self.rank_} with {self.n_features_in_} columns, so many solutions "
                 "fit as well; this is the one of least norm. Drop constant or repeated columns, "
                 "or use Ridge",
                 linalg.LinAlgWarning,
-                stacklevel=4,
             )
 
-    def _fit_generalised(self, X: Any, y: Any, noise_covariance: Any) -> None:
+    def _fit_generalised(self, X: Any, y: Any, noise_covariance: Any) -> Self:
         """Whiten the centred rows by the Cholesky factor of R, then solve as usual."""
         reject_hidden(X=X, y=y, noise_covariance=noise_covariance)
         X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
@@ -181,8 +164,9 @@ class LinearRegression(MultiTargetRegressor):
             np.zeros(()),
             fit_intercept=self.fit_intercept,
         )
-        self._describe(replace(solution, statistic=None))  # which has no rows to go on from
-        set_coefficients(self, solution, X.dtype, single=y.ndim == 1)
+        # which has no rows to go on from
+        self._set_fitted(replace(solution, statistic=None), X.dtype, single=y.ndim == 1)
+        return self
 
 
 def _whiten(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -10,11 +9,13 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Fraction, NonNegative, Positive, PositiveOrInf
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
+from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import from_scores
@@ -119,6 +120,8 @@ class LogisticRegression(LinearClassifier, Iterative):
     array([[0.982, 0.018, 0.   ]])
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
+
     C: PositiveOrInf[float] = 1.0
     _: KW_ONLY
     l1_ratio: Fraction[float] = 0.0
@@ -171,12 +174,11 @@ class LogisticRegression(LinearClassifier, Iterative):
         for name, value in problem.attributes(x).items():
             setattr(self, name, value)
         if endless and self.converged_:
-            warnings.warn(
+            warn(
                 "the classes are separable, so without a penalty there is no finite solution; the "
                 f"coefficients were left at a mean loss of {self.history_['objective'][-1]:.3g}. "
                 "Give a finite C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

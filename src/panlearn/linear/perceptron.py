@@ -11,12 +11,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
-from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows, StreamRows
+from panlearn.core.sources import ArrayRows, Block, Rows, StreamRows
 from panlearn.core.statistics import LabelCounts
 from panlearn.core.validation import read_rows
 from panlearn.linear._classifier import LinearClassifier
@@ -103,6 +104,8 @@ class Perceptron(LinearClassifier, Iterative):
     >>> model.coef_, model.intercept_, model.n_updates_
     (array([[2., 2.]]), array([-1.]), array([9]))
     """
+
+    capabilities = Capabilities(sources=("array", "stream"), sparse=True)
 
     _: KW_ONLY
     multi_class: Literal["ovr", "ovo"] = "ovr"
@@ -213,11 +216,6 @@ class Perceptron(LinearClassifier, Iterative):
 
     def _read(self, X: Any, y: Any, reset: bool = True) -> Rows:
         rows = read_rows(self, X, y, targets="labels", reset=reset, repeatable=True)
-        if isinstance(rows, DaskRows):
-            raise ValueError(
-                "the perceptron depends on the order of the rows, which Dask does not keep; give "
-                "an array, or panlearn.Batches in the order you want"
-            )
         if self.shuffle and not isinstance(rows, ArrayRows):
             raise ValueError("shuffle=True needs the rows in memory; a stream keeps its order")
         rows.reject_non_finite()
@@ -296,5 +294,5 @@ def _blocks(rows: Rows) -> Iterator[Block]:
     """Rows in memory as one block, so that a shuffled pass mixes all of them; else the batches."""
     if isinstance(rows, ArrayRows):
         return iter([Block(rows.X, rows.y)])
-    assert isinstance(rows, StreamRows)  # Dask was refused
+    assert isinstance(rows, StreamRows)  # no other source is declared
     return iter(rows)

@@ -11,6 +11,7 @@ from scipy import linalg, sparse
 from scipy.linalg.lapack import dtrtrs
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive
@@ -108,6 +109,8 @@ class RecursiveLeastSquares(MultiTargetRegressor):
     >>> model.coef_.round(4), model.covariance_.round(4)
     (array([1.8462]), array([[0.1538]]))
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 
     _: KW_ONLY
     prior_mean: float | np.ndarray = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import islice
 from typing import Any
 
@@ -14,6 +13,7 @@ from panlearn.core.parameters import InvalidParameterError, NonNegative, Positiv
 from panlearn.core.sources import ArrayRows
 from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS
+from panlearn.core.warning import warn
 from panlearn.linear._coordinate_descent import ElasticNetSolver, Penalty
 from panlearn.linear._design import Problem, centre
 from panlearn.linear.lasso import REMEDY, scaled_penalty
@@ -101,12 +101,11 @@ def lasso_path(
                 missed.append(i)
     if missed:
         worst = max(missed, key=lambda i: gaps[i])
-        warnings.warn(
+        warn(
             f"lasso_path did not converge for {len(missed)} of {len(grid)} alphas: within "
             f"max_iter={max_iter} iterations the gap at alpha={grid[worst]:.3g} is "
             f"{gaps[worst] * problem.weight / solver.yy:.3g} above tol={tol:.3g}; {REMEDY}",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return grid, coefs, gaps
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from panlearn.core.estimator import fitting
 from panlearn.core.parameters import NonNegative
-from panlearn.linear._base import MultiTargetRegressor
-from panlearn.linear._mergeable import learn, learn_more
+from panlearn.linear._least_squares import Solution
+from panlearn.linear._mergeable import LeastSquares, set_coefficients
 
 
 @dataclass(eq=False, repr=False)
-class Ridge(MultiTargetRegressor):
+class Ridge(LeastSquares):
     r"""Least squares with an :math:`\ell_2` penalty.
 
     .. math::
@@ -69,40 +68,8 @@ class Ridge(MultiTargetRegressor):
     fit_intercept: bool = True
     positive: bool = False
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from training data.
+    def _penalty(self) -> Any:
+        return self.alpha
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix}, Batches or Dask collection
-            The rows, of shape (n_samples, n_features).
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            The targets; with a stream they come in its batches.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; an integer weight is a repeated row.
-
-        Returns
-        -------
-        Ridge
-            The model itself.
-        """
-        learn(self, X, y, sample_weight, penalty=self.alpha)
-        return self
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more data as if it had been there from the start.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        Ridge
-            The model itself.
-        """
-        learn_more(self, X, y, sample_weight, penalty=self.alpha)
-        return self
+    def _set_fitted(self, solution: Solution, dtype: np.dtype, *, single: bool) -> None:
+        set_coefficients(self, solution, dtype, single=single)

@@ -8,7 +8,6 @@ so that the draws are of one Markov chain that leaves its law invariant.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -19,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
+from panlearn.core.warning import warn
 from panlearn.montecarlo.diagnostics import ess_bulk
 from panlearn.montecarlo.draws import Draws
 
@@ -138,12 +138,11 @@ class _Record:
             densities = np.ascontiguousarray(densities[:, :seen])
         acceptance = self._accepted / self._steps
         if total := int(self._divergences.sum()):
-            warnings.warn(
+            warn(
                 f"{total} of {self._steps * len(acceptance)} steps diverged after the warm-up, so "
                 "the draws may miss a part of the law; raise target_acceptance, or parametrise the "
                 "density so that its scales are alike",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         draws = np.ascontiguousarray(self.draws[:, :seen])  # a copy only if it stopped early
         return Draws(draws, acceptance, densities, self._divergences, **facts)
@@ -161,11 +160,10 @@ def _warn_of_shortage(draws: np.ndarray, target: float) -> None:
     least, n = float(ess_bulk(draws).min()), draws.shape[1]
     if least < target:
         more = int(np.ceil(n * (target / least - 1)))
-        warnings.warn(
+        warn(
             f"the least effective sample size is {least:.0f} after {n} draws a chain, below "
             f"target_ess={target:g}; about {more} more draws a chain should do",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 

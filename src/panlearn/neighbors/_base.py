@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
@@ -12,10 +11,12 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.core.warning import warn
 from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
 from panlearn.neighbors._search import NeighborIndex
 
@@ -23,6 +24,8 @@ from panlearn.neighbors._search import NeighborIndex
 @dataclass(eq=False, repr=False)
 class StoredRows(Estimator):
     """A model that keeps its rows and looks up those near a query; abstract."""
+
+    capabilities = Capabilities(sparse=True)
 
     _: KW_ONLY
     weights: Literal["uniform", "distance"] | Callable = "uniform"
@@ -45,13 +48,9 @@ class StoredRows(Estimator):
 
     def _keep(self, X: Any, y: Any, targets: Targets) -> ArrayRows:
         """Check that the rows are in memory and enough, and make them ready for queries."""
-        name, missing = type(self).__name__, self._allow_nan
+        missing = self._allow_nan
         rows = read_rows(self, X, y, targets=targets, allow_nan=missing)
-        if not isinstance(rows, ArrayRows):
-            raise ValueError(
-                f"{name} keeps every row, so it takes no stream; give one array, for a Dask "
-                "collection X.compute()"
-            )
+        assert isinstance(rows, ArrayRows)  # no other source is declared
         if missing:
             assert_all_finite(rows.X, allow_nan=True, input_name="X")
         else:
@@ -155,11 +154,10 @@ def _checked_voices(voices: np.ndarray) -> np.ndarray:
     voices = np.where(infinite.any(axis=1, keepdims=True), infinite, voices)
     silent = ~voices.any(axis=1)
     if silent.any():
-        warnings.warn(
+        warn(
             f"weights gave all neighbours of row {np.flatnonzero(silent)[0]} the weight zero (and "
             f"those of {silent.sum()} rows in all): there they count alike",
             UserWarning,
-            stacklevel=4,
         )
         voices[silent] = 1
     return voices

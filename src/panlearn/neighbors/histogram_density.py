@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.map_reduce import map_reduce
@@ -75,6 +76,8 @@ class HistogramDensity(Density, DensityMixin, Estimator):
     array([0.5 , 0.25, 0.  ])
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True)
+
     bins: Annotated[int, Bounds(0, MOST_BINS)] | Literal["scott", "fd", "sturges"] | np.ndarray = (
         "scott"
     )
@@ -97,7 +100,7 @@ class HistogramDensity(Density, DensityMixin, Estimator):
         HistogramDensity
             The model itself.
         """
-        rows = read_rows(self, X, None, sample_weight, accept_sparse=False)
+        rows = read_rows(self, X, None, sample_weight)
         if not isinstance(self.bins, str | int | np.integer):
             edges = _given(self.bins, rows.n_features)
             if isinstance(rows, ArrayRows):

@@ -12,6 +12,7 @@ from scipy.special import gammaln, logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import Positive, RandomState
@@ -147,6 +148,8 @@ class KernelDensity(Density, DensityMixin, Estimator):
     array([0.5, 0.5, 0. ])
     """
 
+    capabilities = Capabilities(any_order=True)
+
     bandwidth: Positive[float] | Literal["scott", "silverman"] = 1.0
     _: KW_ONLY
     kernel: Literal["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"] = (
@@ -171,9 +174,8 @@ class KernelDensity(Density, DensityMixin, Estimator):
         KernelDensity
             The model itself.
         """
-        rows = read_rows(self, X, None, sample_weight, accept_sparse=False)
-        if not isinstance(rows, ArrayRows):
-            raise ValueError("KernelDensity keeps every row, so it takes no stream; give one array")
+        rows = read_rows(self, X, None, sample_weight)
+        assert isinstance(rows, ArrayRows)  # no other source is declared
         rows.reject_non_finite()
         weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight.astype(float)
         total, d = weight.sum(), rows.n_features

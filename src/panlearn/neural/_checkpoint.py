@@ -7,17 +7,16 @@ Tensors go to the disk one by one, so that writing takes no memory to speak of.
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import json
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
 
-from panlearn.core.files import replacing
+from panlearn.core.tensors import Part, digest, write_tensors
 
 NAME = "checkpoint.safetensors"
 _FORMAT = "panlearn checkpoint 2"
@@ -47,13 +46,11 @@ def write(folder: Path, state: dict[str, Any], *, keep: int = 1, step: int = 0) 
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(_pack(state, tensors, {}))
-    metadata = {"format": _FORMAT, "state": structure, "sha256": _digest(structure, tensors)}
+    parts = _parts(tensors)
+    metadata = {"format": _FORMAT, "state": structure, "sha256": digest(structure, parts)}
     for left in folder.glob(f".{NAME}.*"):  # of a process that was killed while writing
         left.unlink(missing_ok=True)
-    with replacing(folder / NAME) as temporary, open(temporary, "wb") as file:
-        file.write(_header(metadata, tensors))
-        for tensor in tensors.values():
-            file.write(_bytes(tensor))
+    write_tensors(folder / NAME, metadata, parts)
     if keep > 1:
         _keep(folder, keep, step)
 
@@ -68,18 +65,18 @@ def _keep(folder: Path, keep: int, step: int) -> None:
         old.unlink()
 
 
-def _header(metadata: dict[str, str], tensors: dict[str, torch.Tensor]) -> bytes:
-    """What stands before the tensors in a safetensors file: its length, then names and places."""
-    header: dict[str, Any] = {"__metadata__": metadata}
-    place = 0
-    for name, tensor in tensors.items():
-        end = place + tensor.nbytes
-        shape = list(tensor.shape)
-        header[name] = {"dtype": _TYPES[tensor.dtype], "shape": shape, "data_offsets": [place, end]}
-        place = end
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text
+def _parts(tensors: dict[str, torch.Tensor]) -> list[Part]:
+    return [
+        Part(
+            name,
+            str(tensor.dtype),
+            _TYPES[tensor.dtype],
+            tuple(tensor.shape),
+            tensor.nbytes,
+            functools.partial(_bytes, tensor),
+        )
+        for name, tensor in tensors.items()
+    ]
 
 
 def _bytes(tensor: torch.Tensor) -> Any:
@@ -102,7 +99,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     structure = metadata.get("state", "")
     if metadata.get("format") != _FORMAT:
         raise CheckpointError(f"{path} was not written by neural.train")
-    if metadata.get("sha256") != _digest(structure, tensors):
+    if metadata.get("sha256") != digest(structure, _parts(tensors)):
         raise CheckpointError(f"{path} is damaged: its contents do not match its checksum")
     return _unpack(json.loads(structure), tensors)
 
@@ -135,12 +132,3 @@ def _unpack(code: Any, tensors: dict[str, torch.Tensor]) -> Any:
     if "tuple" in code:
         return tuple(_unpack(c, tensors) for c in code["tuple"])
     return {k: _unpack(v, tensors) for k, v in code["dict"]}
-
-
-def _digest(structure: str, tensors: dict[str, torch.Tensor]) -> str:
-    digest = hashlib.sha256(structure.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-        digest.update(_bytes(tensor))
-    return digest.hexdigest()

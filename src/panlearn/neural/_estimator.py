@@ -19,12 +19,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import nn
 
+from panlearn.core.derived import derived
 from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import BelowOne
 from panlearn.core.progress import Iterations, Iterative
@@ -36,8 +36,6 @@ from panlearn.neural._run import Run
 from panlearn.neural._scaling import ScaledRows
 from panlearn.neural._threads import is_small, one_thread
 from panlearn.neural.settings import Settings
-
-_MODULES: WeakKeyDictionary[DeepEstimator, tuple[dict, nn.Module]] = WeakKeyDictionary()
 
 
 class _Learned:
@@ -73,11 +71,11 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
     def module_(self) -> nn.Module:
         """The network, in evaluation mode; it shares its memory with ``weights_``."""
         self._require_fitted()
-        weights, module = _MODULES.get(self, (None, None))
-        if module is None or weights is not self.weights_:
-            module = self._with_weights(share=True)
-            _MODULES[self] = self.weights_, module
-        return module
+        return self._ready
+
+    @derived("weights_")
+    def _ready(self) -> nn.Module:
+        return self._with_weights(share=True)
 
     def _initial(self, rng: np.random.Generator) -> nn.Module:
         """A module to start from: with first weights from `rng`, or with what is known."""
@@ -172,7 +170,7 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         run.finish()
         module.eval()
         self.weights_ = {k: v.detach().cpu().numpy() for k, v in module.state_dict().items()}
-        _MODULES[self] = self.weights_, module
+        self._ready = module
         return run
 
     def _so_far(self, weights: Callable[[], dict[str, np.ndarray]]) -> Callable[[], dict[str, Any]]:

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 from torch import nn
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.memory import available
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
@@ -24,6 +25,8 @@ from panlearn.neural._scaling import ScaledRows, moments, sparse_moments
 
 class MultilayerPerceptron(DeepEstimator):
     """A fully connected network that predicts from rows of numbers; abstract."""
+
+    capabilities = Capabilities(sparse=True)
 
     hidden_layer_sizes: Any
     activation: Any
@@ -85,14 +88,8 @@ class MultilayerPerceptron(DeepEstimator):
         return module.to(torch.float32 if self.mean_.dtype == np.float32 else torch.float64)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, targets: Targets, first: bool) -> ArrayRows:
-        rows = read_rows(
-            self, X, y, sample_weight, targets=targets, reset=first, accept_sparse=True
-        )
-        if not isinstance(rows, ArrayRows):
-            raise ValueError(
-                f"{type(self).__name__} needs X and y in memory; give batches to partial_fit one "
-                "by one, or a stream to neural.train"
-            )
+        rows = read_rows(self, X, y, sample_weight, targets=targets, reset=first)
+        assert isinstance(rows, ArrayRows)  # no other source is declared
         rows.reject_non_finite()
         if rows.weight is not None and rows.y is not None:
             there = rows.weight > 0
@@ -171,11 +168,6 @@ class MultilayerPerceptron(DeepEstimator):
         if sparse.issparse(X):
             return ScaledRows(X, self.mean_, self.scale_)
         return (X - self.mean_) / self.scale_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _batch_size(self, n: int) -> int:
         """At most n, and no batch of one row where its variance is divided by."""

@@ -54,8 +54,13 @@ def sparse_moments(values: Any, weight: np.ndarray | None = None) -> tuple[np.nd
     """As `moments`, of the columns of a sparse matrix."""
     whole = sparse.csr_matrix(values.astype(np.float64))  # a copy, in which entries may be summed
     whole.sum_duplicates()
+    # in units of a power of two, which rounds nothing, so that squares do not overflow
+    exponent = np.frexp(abs(whole).max(axis=0).toarray().ravel())[1]
+    whole.data = np.ldexp(whole.data, -exponent[whole.indices])
     mean, variance = mean_variance_axis(whole, axis=0, weights=weight)
-    return mean, np.where(variance > 0, np.sqrt(variance), 1.0)
+    return np.ldexp(mean, exponent), np.where(
+        variance > 0, np.ldexp(np.sqrt(variance), exponent), 1.0
+    )
 
 
 class ScaledRows:

@@ -11,6 +11,7 @@ from scipy.special import log_softmax
 from torch import nn
 from torch.nn import functional as F
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import BelowOne, Count, Positive, RandomState
 from panlearn.core.random import generator
@@ -105,6 +106,8 @@ class WindowLanguageModel(WordLanguageModel, DeepEstimator):
     >>> model.perplexity(["the dog sat on the mat"]) < model.perplexity(["mat the on sat"])
     True
     """
+
+    capabilities = Capabilities()
 
     window_size: Count = 3
     _: KW_ONLY

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
+from panlearn.core.derived import derived
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Fraction, NonNegative, check_parameters
@@ -100,6 +102,8 @@ class BM25(TextModel):
     >>> [hits.ids.tolist() for hits in index.search(["cat", "the market"], k=2)]
     [['cats', 'mat'], ['market', 'mat']]
     """
+
+    capabilities = Capabilities(sources=ANYWHERE)
 
     k1: NonNegative[float] = 1.5
     b: Fraction[float] = 0.75
@@ -241,9 +245,7 @@ class BM25(TextModel):
     def _queries(self, queries: Any) -> Queries:
         """The words of queries that the index knows, each once, with how often it stands there."""
         tokens = self._read(queries)
-        index = self._derived(
-            "_numbers", lambda: {w: i for i, w in enumerate(self.postings_.words)}
-        )
+        index = self._numbers
         number = np.array([index.get(word, -1) for word in tokens.words], dtype=np.int64)
         terms = number[tokens.ids]
         rows = np.repeat(np.arange(len(tokens)), tokens.lengths)[terms >= 0]
@@ -252,22 +254,18 @@ class BM25(TextModel):
         table = sparse.csr_array((ones, (rows, terms[terms >= 0])), shape=shape)
         return Queries(table.indices, table.data, table.indptr)
 
+    @derived("postings_")
+    def _numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: i for i, word in enumerate(self.postings_.words)}
+
     def _scored(self) -> ScoredPostings:
         """The scores, worked out once for these counts and parameters."""
         check_parameters(self)
-        settings = (self.variant, self.k1, self.b, self.delta, self.epsilon)
-        return self._derived(
-            "_scores", lambda: ScoredPostings.of(self.postings_, *settings), settings
+        return self._scores
+
+    @derived("postings_", "variant", "k1", "b", "delta", "epsilon")
+    def _scores(self) -> ScoredPostings:
+        return ScoredPostings.of(
+            self.postings_, self.variant, self.k1, self.b, self.delta, self.epsilon
         )
-
-    def _derived(self, name: str, make: Callable[[], Any], settings: Any = None) -> Any:
-        """What follows from the postings, made once; neither saved nor pickled nor cloned."""
-        kept = getattr(self, name, None)
-        if kept is None or kept[0] is not self.postings_ or kept[1] != settings:
-            kept = (self.postings_, settings, make())
-            setattr(self, name, kept)
-        return kept[2]
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {k: v for k, v in state.items() if k not in ("_scores", "_numbers")}

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import Pipeline
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities, require_weighing
 from panlearn.core.estimator import fitting
 from panlearn.core.extras import require
 from panlearn.core.memory import require_memory
@@ -80,6 +81,8 @@ class HybridRetriever(TextModel):
     array([0, 1])
     """
 
+    capabilities = Capabilities(sources=ANYWHERE)
+
     lexical: BM25 | None = None
     encoder: Any = None
     _: KW_ONLY
@@ -107,7 +110,7 @@ class HybridRetriever(TextModel):
         """
         if self.encoder is not None and not hasattr(self.encoder, "transform"):
             raise ValueError(f"encoder must have a method transform; got {self.encoder!r}")
-        documents, labels = _gather(X, ids)
+        documents, labels = _gather(self, X, ids)
         labels = np.arange(len(documents)) if labels is None else labels
         words = BM25() if self.lexical is None else clone(self.lexical)
         self.lexical_ = words.fit(documents, ids=labels)
@@ -137,7 +140,7 @@ class HybridRetriever(TextModel):
             The retriever itself.
         """
         self._require_fitted()
-        documents, labels = _gather(X, ids)
+        documents, labels = _gather(self, X, ids)
         if labels is None:
             labels = next_labels(self.dense_.ids_, len(documents))
         # copies, so that a failure of the second leaves the first as it was
@@ -213,10 +216,13 @@ class HybridRetriever(TextModel):
         return vectors.toarray()
 
 
-def _gather(X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
+def _gather(estimator: Any, X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
     """All documents of any source, as they came, and their labels if they have any."""
     if isinstance(X, Batches):
-        blocks = [(as_list(block.X), block.y) for block in X]
+        blocks = []
+        for block in X:
+            require_weighing(estimator, block.weight)
+            blocks.append((as_list(block.X), block.y))
         documents = [document for block, _ in blocks for document in block]
         if ids is None and any(labels is not None for _, labels in blocks):
             ids = [label for _, labels in blocks for label in labels]

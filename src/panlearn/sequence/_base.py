@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils import get_tags
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.sequences import Kind, as_list, read_sequences
 from panlearn.core.sources import SequenceRows, Sequences, is_dask
@@ -21,15 +21,17 @@ class SequenceModel(DensityMixin, Estimator):
     that the tag ``two_d_array`` is off; what holds instead is tested by the library's own checks.
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True)
+
     _kind: ClassVar[Kind]
 
     def _read(self, X: Any) -> tuple[Sequences, bool]:
         """New sequences for a fitted model, and whether X was a single one."""
-        kind, allow_nan = self._kind, get_tags(self).input_tags.allow_nan
+        kind = self._kind
         self._require_fitted()
         if is_dask(X):
             raise ValueError("X is a Dask bag; compute it, or map this method over its partitions")
-        rows = read_sequences(self, X, kind=kind, reset=False, allow_nan=allow_nan)
+        rows = read_sequences(self, X, kind=kind, reset=False)
         if not isinstance(rows, SequenceRows):
             raise ValueError("X is a stream; give the sequences of one batch after the other")
         return rows.X, as_list(X, kind)[1]

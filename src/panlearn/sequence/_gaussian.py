@@ -8,20 +8,17 @@ that it has, and it adds the conditional mean of the others and their conditiona
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
+from panlearn.core.gaussian import KINDS, LOG_2PI, Covariance, Partial, by_pattern
 from panlearn.core.statistics import Sums
-from panlearn.latent._covariances import Covariance, Tied, inverse_root
 from panlearn.sequence import _gaussian_kernels as kernels
 from panlearn.sequence._chain_kernels import shifted
 from panlearn.sequence._emissions import Emission
-
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -93,22 +90,21 @@ class GaussianEmission(Emission):
         k = len(self.means)
         kernel = kernels.diagonal_log_densities if self._diagonal else kernels.full_log_densities
         out = np.empty((len(values), k))
-        for rows, seen in _patterns(values):
-            if seen is None:
-                kernel(values, self._centre, self._form, self._constant, out)
-                return out
-            if seen.all():
-                part = np.empty((len(rows), k))
-                kernel(values[rows], self._centre, self._form, self._constant, part)
-                out[rows] = part
-                continue
-            for j, matrix in enumerate(self._matrices):
-                # a row that has nothing has density one
-                root = inverse_root(matrix[np.ix_(seen, seen)]) if seen.any() else np.zeros((0, 0))
-                white = (values[rows][:, seen] - self.means[j, seen]) @ root
-                constant = np.log(np.diag(root)).sum() - 0.5 * len(root) * LOG_2PI
-                out[rows, j] = constant - 0.5 * (white * white).sum(axis=1)
+        for index, seen in by_pattern(values):
+            whole = len(index) == len(values)
+            rows = values if whole else values[index]
+            if not seen.all():
+                out[index] = self._given(seen).log_densities(rows[:, seen]).T
+            elif whole:
+                kernel(rows, self._centre, self._form, self._constant, out)
+            else:
+                part = np.empty((len(index), k))
+                kernel(rows, self._centre, self._form, self._constant, part)
+                out[index] = part
         return out
+
+    def _given(self, seen: np.ndarray) -> Partial:
+        return Partial(self.means, self._matrices, seen)
 
     def densities(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         density, shift = self.log_densities(values), np.empty(len(values))
@@ -119,13 +115,13 @@ class GaussianEmission(Emission):
         k, d = self.means.shape
         kernel = kernels.diagonal_moments if self._diagonal else kernels.full_moments
         shift, scatter = np.zeros((d, k)), np.zeros((d, k) if self._diagonal else (d, d, k))
-        for rows, seen in _patterns(values):
-            if seen is None:
-                kernel(values, self._centre, share, shift, scatter)
-            elif seen.all():
-                kernel(values[rows], self._centre, share[rows], shift, scatter)
+        for index, seen in by_pattern(values):
+            whole = len(index) == len(values)
+            rows, here = (values, share) if whole else (values[index], share[index])
+            if seen.all():
+                kernel(rows, self._centre, here, shift, scatter)
             else:
-                self._add_incomplete(values[rows], seen, share[rows], shift, scatter)
+                self._add_incomplete(rows[:, seen], self._given(seen), here, shift, scatter)
         if not self._diagonal:
             lower = np.tril(np.ones((d, d)), -1)[:, :, None] * scatter
             scatter = scatter + lower.swapaxes(0, 1)
@@ -133,22 +129,15 @@ class GaussianEmission(Emission):
 
     def _add_incomplete(
         self,
-        X: np.ndarray,
-        seen: np.ndarray,
+        rows: np.ndarray,
+        given: Partial,
         share: np.ndarray,
         shift: np.ndarray,
         scatter: np.ndarray,
     ) -> None:
         """Add E[x | x_o] - mean, and its square with Cov[x | x_o], of rows that miss the same."""
-        for j, matrix in enumerate(self._matrices):
-            gain = np.linalg.solve(matrix[np.ix_(seen, seen)], matrix[np.ix_(seen, ~seen)])
-            centred = np.zeros(X.shape)
-            centred[:, seen] = X[:, seen] - self.means[j, seen]
-            centred[:, ~seen] = centred[:, seen] @ gain
-            uncertain = np.zeros_like(matrix)
-            uncertain[np.ix_(~seen, ~seen)] = (
-                matrix[np.ix_(~seen, ~seen)] - matrix[np.ix_(~seen, seen)] @ gain
-            )
+        for j in range(len(self.means)):
+            centred, uncertain = given.filled(j, rows)
             shift[:, j] += share[:, j] @ centred
             second = (centred.T * share[:, j]) @ centred + share[:, j].sum() * uncertain
             scatter[..., j] += np.diagonal(second) if self._diagonal else np.tril(second)
@@ -178,7 +167,7 @@ class GaussianEmission(Emission):
         each = np.moveaxis(seen.scatter, -1, 0) + products(count[:, None] * step, step)
         each = each - products(step, shift) - products(shift, step)
         each = each + products(prior.weight * away, away)
-        shared = k if isinstance(self.kind, Tied) else 1
+        shared = k if self.kind is KINDS["tied"] else 1
         each = each + prior.scatter / shared
         count = count + prior.count / shared
         # a state without steps stays as it was: it gets a weight that is nothing beside the others
@@ -197,15 +186,3 @@ class GaussianEmission(Emission):
     def n_parameters(self) -> int:
         k, d = self.means.shape
         return k * d + self.kind.n_parameters(k, d)
-
-
-def _patterns(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-    """Rows by the entries that they have; None, once, if every row has all."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        complete = not np.isnan(values.sum()) or not np.isnan(values).any()
-    if complete:
-        yield np.arange(0), None
-        return
-    present, code = np.unique(~np.isnan(values), axis=0, return_inverse=True)
-    for p, seen in enumerate(present):
-        yield np.flatnonzero(code.ravel() == p), seen

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.gaussian import Covariance
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import Rows, Sequences
+from panlearn.core.starts import RowSample, k_means_plus_plus, require_values
 from panlearn.core.statistics import Sums
-from panlearn.latent._covariances import Covariance
-from panlearn.latent._mixture_starts import require_values
-from panlearn.latent._starts import RowSample, k_means_plus_plus
-from panlearn.latent.kmeans import KMeans
+from panlearn.latent import KMeans
 
 
 def sample_steps(rows: Rows, k: int, rng: np.random.Generator) -> RowSample:

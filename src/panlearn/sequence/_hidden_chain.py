@@ -288,29 +288,29 @@ def decode(at: Chain, X: Sequences, y: Any = None) -> tuple[np.ndarray, np.ndarr
     return value, path
 
 
-class Steps:
-    """The maximisation: what starts at zero stays there, and a prior adds to the other counts."""
+class Maximisation:
+    """What starts at zero stays there, and a prior adds to the other counts."""
 
     def __init__(
         self, start: Chain, startprob_prior: Any, transmat_prior: Any, params: str = "ste"
     ) -> None:
-        self.at, self.priors, self.params = start, (startprob_prior, transmat_prior), params
+        self.priors = startprob_prior, transmat_prior
         self.supports = start.startprob > 0, start.transmat > 0
+        self.params = params
 
-    def maximise(self, seen: Expected) -> Chain:
+    def __call__(self, at: Chain, seen: Expected) -> Chain:
         """The next parameters."""
         startprob, transmat = (
             posterior_mode(count, prior, support, before)
             for count, prior, support, before in zip(
-                (seen.start, seen.step), self.priors, self.supports, self.at[:2], strict=True
+                (seen.start, seen.step), self.priors, self.supports, at[:2], strict=True
             )
         )
-        startprob = startprob if "s" in self.params else self.at.startprob
-        transmat = transmat if "t" in self.params else self.at.transmat
+        startprob = startprob if "s" in self.params else at.startprob
+        transmat = transmat if "t" in self.params else at.transmat
         # so that what EM makes small, and not zero, is walked by the quick recursions
         transmat[(transmat > 0) & (transmat < kernels.LEAST)] = kernels.LEAST
-        emission = self.at.emission
+        emission = at.emission
         if not set(self.params) <= {"s", "t"}:
             emission = emission.maximise(seen.emission)
-        self.at = Chain(startprob, transmat, emission)
-        return self.at
+        return Chain(startprob, transmat, emission)

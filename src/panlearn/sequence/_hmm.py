@@ -7,19 +7,20 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, RandomState, check_parameters
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows, SequenceRows, Sequences
-from panlearn.latent._starts import best_of
+from panlearn.core.starts import best_of
 from panlearn.sequence._base import SequenceModel, in_shape, unstacked
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._hidden_chain import (
     Chain,
+    Maximisation,
     Smoothing,
-    Steps,
     decode,
     expect,
     expect_best,
@@ -35,6 +36,8 @@ Prior = Annotated[float, Bounds(1, closed_low=True)] | np.ndarray
 
 class HiddenMarkovModel(Iterative, SequenceModel):
     """A chain of hidden states of which each step shows what its state emits."""
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True)
 
     n_components: int
     params: str
@@ -102,7 +105,7 @@ class HiddenMarkovModel(Iterative, SequenceModel):
                 rows,
                 start,
                 expect=step,
-                maximise=Steps(start, startprob_prior, transmat_prior, self.params).maximise,
+                maximise=Maximisation(start, startprob_prior, transmat_prior, self.params),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 attributes=lambda at: self._attributes(at, rows.dtype),
@@ -254,11 +257,6 @@ class HiddenMarkovModel(Iterative, SequenceModel):
         at = self._chain()
         laws = int((at.startprob > 0).sum() - 1 + (at.transmat > 0).sum() - len(at.transmat))
         return laws + at.emission.n_parameters
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def told(cls: type, n_components: int, learned: dict[str, Any], **parameters: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.special import ndtri
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import Kind
@@ -79,6 +80,8 @@ class Forecast:
 
 class LinearGaussianModel(SequenceModel):
     """Filter, smooth, forecast and draw with the matrices that the attributes hold."""
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True)
 
     start: Any
     _kind: ClassVar[Kind] = "vectors"
@@ -329,11 +332,6 @@ class LinearGaussianModel(SequenceModel):
                 state = _at(model.F, t) @ state + push + _at(Q, t) @ noise[t + 1]
         dtype = self.transition_.dtype
         return X.astype(dtype, copy=False), states.astype(dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _numbers(name: str, given: Any, shape: tuple[int, ...], *, missing: bool = False) -> np.ndarray:

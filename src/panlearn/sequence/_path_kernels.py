@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-FAST = {"contract", "reassoc"}
+from panlearn.sequence._chain_kernels import FAST
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from panlearn.core.gaussian import by_pattern
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Sums
 from panlearn.sequence._state_space import StateSpace, Walk, is_singular, root
@@ -92,18 +93,15 @@ def _observation_moments(
     """
     m, n = at.H.shape[1:]
     H, d, R = at.H[0], at.d, at.R[0]
-    hidden = np.isnan(Y)
     observed, shown, shower = np.zeros((m, m)), np.zeros((m, n + 1)), np.zeros((n + 1, n + 1))
-    patterns, which = np.unique(hidden, axis=0, return_inverse=True)
-    for k, gone in enumerate(patterns):
-        here = which.ravel() == k
+    for here, known in by_pattern(Y):
+        gone = ~known
         M, S = walk.means[here], walk.factors[here]
         rows = np.swapaxes(S, 0, 1).reshape(n, -1)
         second = np.empty((n + 1, n + 1))
         second[:n, :n] = M.T @ M + rows @ rows.T
         second[:n, n] = second[n, :n] = M.sum(axis=0)
         second[n, n] = len(M)
-        known = ~gone
         A, W, b = np.zeros((m, n)), np.zeros((m, m)), np.where(gone, 0.0, Y[here])
         if gone.any():
             link = np.zeros((gone.sum(), known.sum()))
@@ -129,7 +127,7 @@ class Learner:
     """
 
     def __init__(self, model: StateSpace, free: Mapping[str, np.ndarray]) -> None:
-        self._model, self._free = model, free
+        self._free = free
         start = {
             "transition_covariance": model.Q[0],
             "observation_covariance": model.R[0],
@@ -138,9 +136,9 @@ class Learner:
         self._scales = {name: float(np.abs(value).max()) for name, value in start.items()}
         self._ranges = {name: _range(value, free[name]) for name, value in start.items()}
 
-    def maximise(self, s: StateMoments) -> StateSpace:
+    def maximise(self, at: StateSpace, s: StateMoments) -> StateSpace:
         """The parameters that the expected moments ask for."""
-        at, free = self._model, self._free
+        free = self._free
         changed: dict[str, Any] = {}
         if at.start == "known":
             mean = s.first / s.starts
@@ -165,8 +163,7 @@ class Learner:
             left = _residual(show, s.observed, s.shown, s.shower) / s.seen
             changed["H"], changed["d"] = show[None, :, :n].copy(), show[:, n].copy()
             changed["R"] = self._part("observation_covariance", left, at.R[0])[None]
-        self._model = replace(at, **changed)
-        return self._model
+        return replace(at, **changed)
 
     def _part(self, name: str, found: np.ndarray, given: np.ndarray) -> np.ndarray:
         """A covariance whose free block, or free diagonal, is the one found."""

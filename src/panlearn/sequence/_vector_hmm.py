@@ -34,7 +34,6 @@ class VectorHMM(HiddenMarkovModel):
             sample_weight,
             kind="vectors",
             repeatable=True,
-            allow_nan=True,
             n_states=self.n_components,
         )
         self._learn(rows, self._starts(rows))

@@ -13,8 +13,8 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences
 from panlearn.core.sources import Sequences
+from panlearn.core.starts import Starts
 from panlearn.core.statistics import Counts
-from panlearn.latent._starts import Starts
 from panlearn.sequence._base import unstacked
 from panlearn.sequence._emissions import CategoricalEmission
 from panlearn.sequence._hidden_chain import Chain

@@ -8,11 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from panlearn.core.estimator import fitting
+from panlearn.core.gaussian import KINDS
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows
-from panlearn.latent._covariances import KINDS
-from panlearn.latent._starts import Starts
+from panlearn.core.starts import Starts
 from panlearn.sequence._base import unstacked
 from panlearn.sequence._emissions import Emission
 from panlearn.sequence._gaussian import GaussianEmission, GaussianPrior

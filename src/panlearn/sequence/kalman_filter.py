@@ -226,9 +226,7 @@ class KalmanFilter(Iterative, LinearGaussianModel):
         KalmanFilter
             The model itself.
         """
-        rows = read_sequences(
-            self, X, None, sample_weight, kind="vectors", repeatable=True, allow_nan=True
-        )
+        rows = read_sequences(self, X, None, sample_weight, kind="vectors", repeatable=True)
         p, dtype, given = 0, rows.dtype, parameters_of(self)
         rng = generator(self.random_state)
         sample = sample_steps(rows, 1, rng)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from panlearn.core.estimator import fitting
 from panlearn.core.labels import missing
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import NonNegative, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import read_sequences, symbols_of
+from panlearn.core.sources import Rows
+from panlearn.core.warning import warn
 from panlearn.sequence._base import SequenceModel
 from panlearn.sequence._chain_kernels import eliminate
 from panlearn.sequence._hmm import law as probabilities
@@ -27,7 +28,7 @@ TOLERANCE = 1e-10
 
 
 @dataclass(eq=False, repr=False)
-class MarkovChain(SequenceModel):
+class MarkovChain(Mergeable, SequenceModel):
     r"""A chain that moves from state i to state j with probability :math:`P_{ij}`.
 
     .. math::
@@ -79,6 +80,8 @@ class MarkovChain(SequenceModel):
            [1.  , 0.  ]])
     """
 
+    _kept_none_if = "it was made of a known matrix and has no counts"
+
     states: np.ndarray | None = None
     _: KW_ONLY
     smoothing: NonNegative[float] = 0.0
@@ -116,63 +119,20 @@ class MarkovChain(SequenceModel):
         chain.transmat_, chain.startprob_ = P, first
         return chain
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the chain from sequences of states.
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_sequences(self, X, None, sample_weight, kind="symbols")
 
-        Parameters
-        ----------
-        X : array-like of shape (T,), list of them, Batches or Dask bag
-            One sequence of labels, or several of any lengths.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_sequences,), default=None
-            Weights; an integer weight is a repeated sequence.
-
-        Returns
-        -------
-        MarkovChain
-            The chain itself.
-        """
-        return self._learn(0, X, sample_weight)
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from further sequences, which may bring further states.
-
-        Parameters
-        ----------
-        X : array-like of shape (T,), list of them, Batches or Dask bag
-            One sequence of labels, or several of any lengths.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_sequences,), default=None
-            Weights; an integer weight is a repeated sequence.
-
-        Returns
-        -------
-        MarkovChain
-            The chain itself.
-        """
-        if self.__sklearn_is_fitted__() and not hasattr(self, "statistic_"):
-            raise ValueError(
-                "this MarkovChain was made of a known matrix and has no counts to go on from; "
-                "start a new one with partial_fit"
-            )
-        return self._learn(getattr(self, "statistic_", 0), X, sample_weight)
-
-    def _learn(self, seen: Any, X: Any, sample_weight: Any) -> Self:
-        rows = read_sequences(self, X, None, sample_weight, kind="symbols")
+    def _summarise(self, rows: Rows) -> TransitionCounts:
         states = None if self.states is None else categories_of(rows, self.states, "states")
-        counted = seen + map_reduce(
-            lambda X, y, weight: TransitionCounts.of(X, weight, states), rows
-        )
-        start, step = counted.start + self.smoothing, counted.step + self.smoothing
+        return map_reduce(lambda X, y, weight: TransitionCounts.of(X, weight, states), rows)
+
+    def _solve(self, statistic: TransitionCounts, rows: Rows) -> None:
+        start = statistic.start + self.smoothing
+        step = statistic.step + self.smoothing
         step = np.where(step.sum(axis=1, keepdims=True) > 0, step, np.eye(len(step)))
-        self.statistic_, self.states_ = counted, counted.states
+        self.states_ = statistic.states
         self.transmat_ = step / step.sum(axis=1, keepdims=True)
         self.startprob_ = start / start.sum()
-        return self
 
     def n_step(self, n: int) -> np.ndarray:
         """Give the probabilities of n steps, the power :math:`P^n`.
@@ -286,11 +246,10 @@ class MarkovChain(SequenceModel):
             if (change := np.abs(law - last).sum()) < 1e-15:
                 break
         else:
-            warnings.warn(
+            warn(
                 f"the law still changed by {change:.2g} at step {max_iter}, above 1e-15; raise "
                 'max_iter, or take method="eigen"',
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return law / law.sum()
 

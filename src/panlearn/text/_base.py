@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.sources import Batches, is_dask
 from panlearn.text._documents import Tokens, tokenize
@@ -16,6 +17,8 @@ class TextModel(Estimator):
     belongs to a document. scikit-learn's checks of estimators feed rows of numbers, so that the
     tag ``two_d_array`` is off; what holds instead is tested by the library's own checks.
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True)
 
     tokenizer: Any
 

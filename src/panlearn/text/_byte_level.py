@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import TransformerMixin
 
+from panlearn.core.derived import derived
 from panlearn.text._base import TextModel
 from panlearn.text._bpe_characters import SPACE, Normal
 from panlearn.text._bpe_codec import Codec, decode_bytes, lenient
@@ -243,20 +244,18 @@ class ByteLevelTokenizer(TransformerMixin, TextModel):
         return self.alphabet == "characters" and self.prefix != "never"
 
     def _codec(self) -> Codec:
-        """The compiled tables of what was learned, made when they are first needed."""
+        """The compiled tables of what was learned."""
         self._require_fitted()
-        made = (self.vocab_, self.merges_, self.special_tokens_, self.pattern, self.ignore_merges)
-        style = (self.alphabet, self.prefix, self.normalize)
-        kept = vars(self).get("_compiled")
-        if kept is None or any(a is not b for a, b in zip(kept[0], made + style, strict=True)):
-            normal = Normal(self.normalize, self.alphabet, self.prefix)
-            kept = self._compiled = (made + style, Codec(*made, self.alphabet, normal))
-        return kept[1]
+        return self._tables
 
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
-        state.pop("_compiled", None)
-        return state
+    @derived(
+        *("vocab_", "merges_", "special_tokens_", "pattern", "ignore_merges"),
+        *("alphabet", "prefix", "normalize"),
+    )
+    def _tables(self) -> Codec:
+        learned = (self.vocab_, self.merges_, self.special_tokens_)
+        normal = Normal(self.normalize, self.alphabet, self.prefix)
+        return Codec(*learned, self.pattern, self.ignore_merges, self.alphabet, normal)
 
 
 def _one(text: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.sources import Rows
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_texts, tokenize
 from panlearn.text._words import as_objects, union
@@ -92,31 +93,15 @@ class CooccurrenceCounts(Statistic):
         return cls(words, np.bincount(ids, each, minlength=n), forward, float(w.sum()))
 
     @classmethod
-    def of_rows(
-        cls,
-        estimator: Any,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        window: int,
-        boundary: str | None,
-        tokenizer: Tokenizer,
-    ) -> Self:
-        """Count documents of any source; the sentences of one have its weight."""
-        try:
-            groups = 0 if boundary is None else re.compile(boundary).groups
-        except re.error as error:
-            raise ValueError(f"boundary {boundary!r} is no regular expression: {error}") from None
-        if groups:
-            raise ValueError(f"boundary {boundary!r} captures groups; write (?:...) for (...)")
+    def of_rows(cls, rows: Rows, window: int) -> Self:
+        """Count sentences that `read_sentences` read; those of a document have its weight."""
 
         def count(X: Sentences, y: Any, weight: np.ndarray | None) -> Any:
             return cls.of(
                 X.tokens, window, None if weight is None else np.repeat(weight, X.lengths)
             )
 
-        convert = functools.partial(Sentences.of, tokenizer=tokenizer, boundary=boundary)
-        return map_reduce(count, read_texts(estimator, X, None, sample_weight, convert=convert))
+        return map_reduce(count, rows)
 
     @property
     def symmetric(self) -> sparse.csr_array:
@@ -153,6 +138,25 @@ class CooccurrenceCounts(Statistic):
         kept = np.flatnonzero(self.count >= min(least, 1 << 62))
         forward = self.forward[kept][:, kept]
         return type(self)(self.words[kept], self.count[kept], forward, self.weight)
+
+
+def read_sentences(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    tokenizer: Tokenizer,
+    boundary: str | None,
+) -> Rows:
+    """Cut documents of any source into sentences, which no window crosses."""
+    try:
+        groups = 0 if boundary is None else re.compile(boundary).groups
+    except re.error as error:
+        raise ValueError(f"boundary {boundary!r} is no regular expression: {error}") from None
+    if groups:
+        raise ValueError(f"boundary {boundary!r} captures groups; write (?:...) for (...)")
+    convert = functools.partial(Sentences.of, tokenizer=tokenizer, boundary=boundary)
+    return read_texts(estimator, X, None, sample_weight, convert=convert)
 
 
 def cooccurrence(
@@ -208,9 +212,8 @@ def cooccurrence(
     """
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise ValueError(f"window must be a distance of at least 1; got {window!r}")
-    return CooccurrenceCounts.of_rows(
-        None, documents, window=window, boundary=boundary, tokenizer=tokenizer
-    )
+    rows = read_sentences(None, documents, tokenizer=tokenizer, boundary=boundary)
+    return CooccurrenceCounts.of_rows(rows, window)
 
 
 def pmi(counts: Any, *, marginals: Any = None, positive: bool = False) -> Any:

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import is_dask
@@ -38,6 +39,8 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
     It learns from documents, or from a matrix of counts with one column a word, and then wants the
     same of new data. ``words_`` names the columns.
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 
     n_components: int
     min_df: int
@@ -200,11 +203,6 @@ class TopicModel(TransformerMixin, ClassNamePrefixFeaturesOutMixin, TextModel):
         if not counts.shape[0]:
             raise ValueError("there is no document (of a weight above zero) in X")
         return Corpus(counts, weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def is_counts(X: Any) -> bool:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
-from panlearn.core.estimator import fitting
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Positive
-from panlearn.text._cooccurrence import SENTENCE_END, CooccurrenceCounts, pmi
+from panlearn.core.sources import Rows
+from panlearn.text._cooccurrence import SENTENCE_END, CooccurrenceCounts, pmi, read_sentences
 from panlearn.text._documents import Tokenizer, WordTokenizer
 from panlearn.text._word_vectors import WordVectors
 
 
 @dataclass(eq=False, repr=False)
-class CooccurrenceEmbedding(WordVectors):
+class CooccurrenceEmbedding(Mergeable, WordVectors):
     r"""Vectors of words whose products approximate how words occur together.
 
     .. math::
@@ -80,6 +81,8 @@ class CooccurrenceEmbedding(WordVectors):
     ['dog']
     """
 
+    _kept_none_if = "its vectors were read from a file and have no counts"
+
     vector_size: Positive[int] = 50
     _: KW_ONLY
     window: Positive[int] = 5
@@ -88,69 +91,26 @@ class CooccurrenceEmbedding(WordVectors):
     boundary: str | None = SENTENCE_END
     tokenizer: Tokenizer = WordTokenizer()
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Count and factorise.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            The documents.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        CooccurrenceEmbedding
-            The model itself.
-        """
-        return self._learn(0, X, sample_weight)
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Count further documents, and factorise all that was seen.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            The documents.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        CooccurrenceEmbedding
-            The model itself.
-        """
-        if self.__sklearn_is_fitted__() and not hasattr(self, "statistic_"):
-            raise ValueError("these vectors were read from a file and have no counts to go on from")
-        return self._learn(getattr(self, "statistic_", 0), X, sample_weight)
-
-    def _learn(self, seen: Any, X: Any, sample_weight: Any) -> Self:
-        counted = seen + CooccurrenceCounts.of_rows(
-            self,
-            X,
-            sample_weight,
-            window=self.window,
-            boundary=self.boundary,
-            tokenizer=self.tokenizer,
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_sentences(
+            self, X, sample_weight, tokenizer=self.tokenizer, boundary=self.boundary
         )
-        kept = counted.most_frequent(self.min_count)
+
+    def _summarise(self, rows: Rows) -> CooccurrenceCounts:
+        return CooccurrenceCounts.of_rows(rows, self.window)
+
+    def _solve(self, statistic: CooccurrenceCounts, rows: Rows) -> None:
+        kept = statistic.most_frequent(self.min_count)
         if not kept.forward.nnz:
             raise ValueError(
                 f"no two of the {len(kept.words)} words that tokenizer finds at least min_count = "
                 f"{self.min_count} times stand in one window"
             )
-        matrix = self._matrix(kept)
-        values, vectors = _largest(matrix, min(self.vector_size, len(kept.words)))
-        self.statistic_, self.words_ = counted, kept.words
-        self.eigenvalues_, self.signs_ = values, np.sign(values)
+        values, vectors = _largest(self._matrix(kept), min(self.vector_size, len(kept.words)))
+        self.words_ = kept.words
+        self.eigenvalues_ = values
+        self.signs_ = np.sign(values)
         self.vectors_ = vectors * np.sqrt(np.abs(values))
-        return self
 
     def _matrix(self, counts: CooccurrenceCounts) -> sparse.csr_array:
         if self.weighting == "ppmi":

@@ -12,7 +12,7 @@ from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Count, Fraction, Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
-from panlearn.text._cooccurrence import CooccurrenceCounts
+from panlearn.text._cooccurrence import CooccurrenceCounts, read_sentences
 from panlearn.text._documents import Tokenizer, WordTokenizer
 from panlearn.text._glove_training import Entries, Sides
 from panlearn.text._word_vectors import WordVectors
@@ -120,9 +120,8 @@ class GloVe(WordVectors):
         GloVe
             The model itself.
         """
-        seen = CooccurrenceCounts.of_rows(
-            self, X, sample_weight, window=self.window, boundary=None, tokenizer=self.tokenizer
-        ).most_frequent(self.min_count)
+        rows = read_sentences(self, X, sample_weight, tokenizer=self.tokenizer, boundary=None)
+        seen = CooccurrenceCounts.of_rows(rows, self.window).most_frequent(self.min_count)
         rng = generator(self.random_state)
         pairs = seen.symmetric
         if not pairs.nnz:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 
-from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, NonNegative, Positive
+from panlearn.core.sources import Rows
 from panlearn.sequence._path_kernels import viterbi
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_documents
@@ -20,7 +21,7 @@ Letters = Annotated[int, Bounds(0, 30, closed_low=True, closed_high=True)]
 
 
 @dataclass(eq=False, repr=False)
-class HMMTagger(TextModel):
+class HMMTagger(Mergeable, TextModel):
     r"""Tags of the words of a document: the most probable path of a chain that emits words.
 
     .. math::
@@ -81,63 +82,26 @@ class HMMTagger(TextModel):
     rare_count: NonNegative[int] = 10
     tokenizer: Tokenizer = WordTokenizer(False, r"\S+")
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from tagged documents.
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_documents(self, X, y, sample_weight, tokenizer=self.tokenizer)
 
-        Parameters
-        ----------
-        X : iterable of list of str or of str, Batches or Dask bag
-            The documents; lists of words are taken as they are.
-        y : iterable of list of str
-            A tag for each word.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
+    def _summarise(self, rows: Rows) -> TagCounts:
+        return map_reduce(TagCounts.of, rows)
 
-        Returns
-        -------
-        HMMTagger
-            The model itself.
-        """
-        return self._learn(0, X, y, sample_weight)
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from further tagged documents, which may bring further words and tags.
-
-        Parameters
-        ----------
-        X : iterable of list of str or of str, Batches or Dask bag
-            The documents.
-        y : iterable of list of str
-            A tag for each word.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        HMMTagger
-            The model itself.
-        """
-        return self._learn(getattr(self, "statistic_", 0), X, y, sample_weight)
-
-    def _learn(self, seen: Any, X: Any, y: Any, sample_weight: Any) -> Self:
-        rows = read_documents(self, X, y, sample_weight, tokenizer=self.tokenizer)
-        counted = seen + map_reduce(TagCounts.of, rows)
-        if not len(counted.words):
+    def _solve(self, statistic: TagCounts, rows: Rows) -> None:
+        if not len(statistic.words):
             raise ValueError("no document has a word, so there is nothing to learn from")
-        n = len(counted.tags)
-        step = counted.step + self.smoothing
-        emission = np.zeros((len(counted.words), n))
-        emission[tuple(counted.pairs.T)] = counted.count
+        step = statistic.step + self.smoothing
+        emission = np.zeros((len(statistic.words), len(statistic.tags)))
+        emission[tuple(statistic.pairs.T)] = statistic.count
         rare = min(self.rare_count, 2**62)
-        self.suffixes_, laws, overall = suffix_laws(counted, rare, self.max_suffix)
+        self.suffixes_, laws, overall = suffix_laws(statistic, rare, self.max_suffix)
         with np.errstate(divide="ignore"):
             self.emission_ = np.log(emission / emission.sum(axis=0))
             self.suffix_emission_ = np.log(laws / overall)
         self.step_ = np.log(step / step.sum(axis=1, keepdims=True))
-        self.tags_, self.words_, self.statistic_ = counted.tags, counted.words, counted
-        return self
+        self.tags_ = statistic.tags
+        self.words_ = statistic.words
 
     def predict(self, X: Any) -> list[np.ndarray]:
         """Give the most probable tags.

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
@@ -118,6 +119,8 @@ class LatentDirichletAllocation(TopicModel):
     >>> model.transform(["plum and pear", "wave"]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
     True
     """
+
+    capabilities = Capabilities(sources=ANYWHERE, sparse=True)
 
     n_components: Topics = 10
     _: KW_ONLY

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, Fraction, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.sources import Rows
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, read_documents
 from panlearn.text._language_model import WordLanguageModel
 from panlearn.text._ngrams import (
@@ -31,7 +32,7 @@ _NAMES = {"<s>": START, "</s>": END}
 
 
 @dataclass(eq=False, repr=False)
-class NGramModel(WordLanguageModel):
+class NGramModel(Mergeable, WordLanguageModel):
     r"""The law of the next word given the n - 1 words before it.
 
     .. math::
@@ -111,67 +112,29 @@ class NGramModel(WordLanguageModel):
     prune: NonNegative[int] = 0
     tokenizer: Tokenizer = WordTokenizer(pattern=r"\w+")
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Count the n-grams of documents.
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        return read_documents(self, X, None, sample_weight, tokenizer=self.tokenizer)
 
-        Parameters
-        ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            The documents.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        NGramModel
-            The model itself.
-        """
-        return self._learn(0, X, sample_weight)
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Count further documents, which may bring further words.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            The documents.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        NGramModel
-            The model itself.
-        """
-        seen: Any = getattr(self, "statistic_", 0)
-        if seen and seen.grams.shape[1] != self.order:
+    def _summarise(self, rows: Rows) -> NGramCounts:
+        seen: Any = getattr(self, "statistic_", None)
+        if seen is not None and seen.grams.shape[1] != self.order:
             raise ValueError(
                 f"this model has counted n-grams of order {seen.grams.shape[1]}, and order is now "
                 f"{self.order}; call fit"
             )
-        return self._learn(seen, X, sample_weight)
-
-    def _learn(self, seen: Any, X: Any, sample_weight: Any) -> Self:
-        rows = read_documents(self, X, None, sample_weight, tokenizer=self.tokenizer)
         order = self.order
-        counted = seen + map_reduce(
-            lambda X, y, weight: NGramCounts.of(X, weight, order=order), rows
-        )
-        if not counted.weight:
-            raise ValueError("there is no document, so there is nothing to learn from")
-        self._take(counted)
-        return self
+        return map_reduce(lambda X, y, weight: NGramCounts.of(X, weight, order=order), rows)
 
-    def _take(self, counted: NGramCounts) -> None:
+    def _solve(self, statistic: NGramCounts, rows: Rows) -> None:
+        if not statistic.weight:
+            raise ValueError("there is no document, so there is nothing to learn from")
+        self._set_fitted(statistic)
+
+    def _set_fitted(self, counted: NGramCounts) -> None:
         """Learn what follows from the counts."""
         kept = counted.restrict(self.min_count) if self.min_count > 1 else counted
-        self.statistic_, self.words_ = counted, kept.words
+        self.statistic_ = counted
+        self.words_ = kept.words
         self._weigh(kept)
 
     def _weigh(self, counted: NGramCounts) -> None:

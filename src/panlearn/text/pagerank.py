@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
+
+from panlearn.core.warning import warn
 
 
 def pagerank(
@@ -96,11 +97,10 @@ def pagerank(
         if change <= tol:
             break
     else:
-        warnings.warn(
+        warn(
             f"pagerank did not converge: max_iter={max_iter} was reached with a change of "
             f"{change:.3g} above tol={tol:.3g}; raise max_iter or accept a larger tol",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return rank / rank.sum()
 

@@ -127,7 +127,7 @@ class PLSA(Iterative, TopicModel):
             _blocks(corpus),
             start,
             expect=lambda at, X, y, weight: TopicCounts.of(X, y, weight, *at),
-            maximise=_laws,
+            maximise=lambda at, seen: _laws(seen),
             max_iter=self.max_iter,
             tol=self.tol,
             attributes=lambda at: self._attributes(corpus, *at),

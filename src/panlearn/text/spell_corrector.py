@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
+from panlearn.core.derived import derived
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.text._base import TextModel
@@ -107,6 +109,8 @@ class SpellCorrector(TextModel):
     ['cat', 'sat']
     """
 
+    capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact")
+
     max_distance: Edits = 2
     _: KW_ONLY
     order: Order = 2
@@ -140,7 +144,7 @@ class SpellCorrector(TextModel):
         numbers[0] = END
         count = np.array([1.0, *(kept[word] for word in words)])
         language = NGramModel(1, tokenizer=model.tokenizer)
-        language._take(NGramCounts(as_objects(words), numbers[:, None], count, 1.0))
+        language._set_fitted(NGramCounts(as_objects(words), numbers[:, None], count, 1.0))
         model.language_model_, model.words_ = language, language.words_
         return model
 
@@ -285,14 +289,10 @@ class SpellCorrector(TextModel):
             found.append(best[0].word if best else word)
         return found
 
+    @derived("words_", "max_distance")
+    def _index(self) -> DeleteIndex:
+        return DeleteIndex.of(self.words_.tolist(), self.max_distance)
+
     def _near(self, word: str) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the near words, by an index that is made once for a lexicon."""
-        at = getattr(self, "_index", None)
-        if at is None or at[0] is not self.words_ or at[1] != self.max_distance:
-            made = DeleteIndex.of(self.words_.tolist(), self.max_distance)
-            self._index = at = (self.words_, self.max_distance, made)
-        return at[2].near(word, self.max_distance)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_index"}
+        return self._index.near(word, self.max_distance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 
 from panlearn.core.estimator import fitting
 from panlearn.core.map_reduce import map_reduce
+from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, Fraction, Positive
 from panlearn.core.sources import Batches, Rows, StreamRows
 from panlearn.text._analysis import Accents, Analysis, Analyzer, StopWords
@@ -26,7 +27,7 @@ InverseFrequency = Literal["smooth", "plain", "probabilistic", "none"]
 
 
 @dataclass(eq=False, repr=False)
-class TfidfVectorizer(TransformerMixin, TextModel):
+class TfidfVectorizer(TransformerMixin, Mergeable, TextModel):
     r"""Documents as sparse vectors of term frequency times inverse document frequency.
 
     .. math::
@@ -152,46 +153,6 @@ class TfidfVectorizer(TransformerMixin, TextModel):
     sublinear_tf: bool = False
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the terms and their weights.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            The documents.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        TfidfVectorizer
-            The vectorizer itself.
-        """
-        return self._learn(0, self._rows(X, sample_weight))
-
-    @fitting
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from further documents, which may bring further terms.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str, Batches or Dask bag
-            The documents.
-        y : object, default=None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weights; an integer weight is a repeated document.
-
-        Returns
-        -------
-        TfidfVectorizer
-            The vectorizer itself.
-        """
-        return self._learn(getattr(self, "statistic_", 0), self._rows(X, sample_weight))
-
-    @fitting
     def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
         """Learn the terms and give the vectors of the same documents, which are cut once.
 
@@ -206,13 +167,13 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         -------
         csr_matrix of shape (n_documents, n_features)
         """
-        rows, analysis = self._rows(X), Analysis.of(self)
+        rows, analysis = self._read_training(X, None, None, reset=True), Analysis.of(self)
         if not isinstance(rows, StreamRows) or isinstance(X, Batches):
             raise ValueError(
                 "X does not come in a list; call fit with it, then transform its parts"
             )
         terms = Terms.of(rows.first.X, *analysis.span)
-        return self._solve(TermCounts.of(terms))._vectors(terms)
+        return self._take(TermCounts.of(terms), rows)._vectors(terms)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Give the vectors of documents.
@@ -271,7 +232,7 @@ class TfidfVectorizer(TransformerMixin, TextModel):
         """The column of each term."""
         return {term: i for i, term in enumerate(self.get_feature_names_out().tolist())}
 
-    def _rows(self, X: Any, sample_weight: Any = None) -> Rows:
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         if self.sublinear_tf and self.tf not in ("raw", "sublinear"):
             raise ValueError(f"sublinear_tf=True and tf={self.tf!r} exclude each other")
         span: Any = self.ngram_range
@@ -283,17 +244,21 @@ class TfidfVectorizer(TransformerMixin, TextModel):
             )
         return read_texts(self, X, None, sample_weight, convert=Analysis.of(self).tokens)
 
-    def _learn(self, seen: Any, rows: Rows) -> Self:
+    def _summarise(self, rows: Rows) -> TermCounts:
         least, most = Analysis.of(self).span
-        return self._solve(
-            seen
-            + map_reduce(lambda X, y, weight: TermCounts.of(Terms.of(X, least, most), weight), rows)
+        return map_reduce(
+            lambda X, y, weight: TermCounts.of(Terms.of(X, least, most), weight), rows
         )
 
-    def _solve(self, seen: TermCounts) -> Self:
+    def _solve(self, statistic: TermCounts, rows: Rows) -> None:
         """Choose the terms, and weigh them by their document frequencies."""
         if self.vocabulary is not None:
-            return self._set_fitted(*places(seen, self.vocabulary, Analysis.of(self)))
+            self._set_fitted(*places(statistic, self.vocabulary, Analysis.of(self)))
+        else:
+            self._set_fitted(statistic, self._chosen(statistic))
+
+    def _chosen(self, seen: TermCounts) -> np.ndarray:
+        """The terms that the limits on document frequencies leave."""
         frequency = seen.document_frequency
         least, most = (
             float(min(share, 1 << 62)) if isinstance(share, Integral) else share * seen.weight
@@ -315,13 +280,13 @@ class TfidfVectorizer(TransformerMixin, TextModel):
                 f"no term is left of {len(frequency)}: the documents hold no word that tokenizer "
                 "finds, or min_df and max_df leave none"
             )
-        return self._set_fitted(seen, columns)
+        return columns
 
-    def _set_fitted(self, seen: TermCounts, columns: np.ndarray) -> Self:
-        idf = self._inverse_frequency(seen.document_frequency[columns], seen.weight)
-        self.statistic_, self.columns_, self.idf_ = seen, columns, idf
+    def _set_fitted(self, seen: TermCounts, columns: np.ndarray) -> None:
+        self.statistic_ = seen
+        self.columns_ = columns
+        self.idf_ = self._inverse_frequency(seen.document_frequency[columns], seen.weight)
         self.fixed_vocabulary_ = self.vocabulary is not None
-        return self
 
     def _inverse_frequency(self, n: np.ndarray, N: float) -> np.ndarray:
         form = self.idf if self.smooth_idf or self.idf != "smooth" else "plain"

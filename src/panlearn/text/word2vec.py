@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Count, Jobs, NonNegative, Positive, RandomState
@@ -120,6 +121,8 @@ class Word2Vec(WordVectors):
     >>> model.transform(["the hot fire", "never heard"]).shape
     (2, 8)
     """
+
+    capabilities = Capabilities(sources=ANYWHERE)
 
     vector_size: Count = 100
     _: KW_ONLY

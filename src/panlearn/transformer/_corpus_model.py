@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Count, NonNegative, Positive
 from panlearn.core.random import generator
@@ -22,6 +23,8 @@ from panlearn.transformer._texts import END, encode_corpus
 @dataclass(eq=False, repr=False)
 class CorpusModel(LanguageModel):
     """A language model that is trained on windows of one stream of tokens; abstract."""
+
+    capabilities = Capabilities(sources=ANYWHERE)
 
     config: Any = None
     tokenizer: BPETokenizer | None = None

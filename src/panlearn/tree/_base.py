@@ -19,6 +19,7 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
@@ -30,6 +31,8 @@ MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
 class RowsPredictor(Estimator):
     """A model that predicts from rows in memory, each of which may lack values; abstract."""
+
+    capabilities = Capabilities(missing=True)
 
     def _rows(self, X: Any) -> Any:
         """Check new rows: in the order of C, or sparse by rows."""
@@ -45,11 +48,6 @@ class RowsPredictor(Estimator):
                 ensure_all_finite="allow-nan" if tags.allow_nan else True,
             )
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
@@ -145,11 +143,7 @@ def read_training(
         targets="none" if several and targets == "labels" else targets,
         accept_sparse=tags.input_tags.sparse,
     )
-    if not isinstance(rows, ArrayRows):
-        raise ValueError(
-            f"{type(estimator).__name__} looks at all rows together, so it takes an array or a "
-            "data frame, not batches or a Dask collection; give it a sample of the rows"
-        )
+    assert isinstance(rows, ArrayRows)  # no other source is declared
     X, y = rows.X, rows.y if targets == "numbers" or not several else y
     if several and targets == "labels":
         y = check_array(y, dtype=None, input_name="y")

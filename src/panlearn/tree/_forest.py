@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
@@ -13,9 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
+from panlearn.core.warning import warn
 from panlearn.tree._base import MemberCount, RowsPredictor
 from panlearn.tree._features import bin_features, dense_blocks
 from panlearn.tree._problem import GrowthParameters, Problem, grow_tree, monotone_signs
@@ -36,6 +37,8 @@ class Grove:
 @dataclass(eq=False, repr=False)
 class Forest(GrowthParameters, Grove, RowsPredictor):
     """Trees that are averaged; abstract."""
+
+    capabilities = Capabilities(missing=True, sparse=True)
 
     _: KW_ONLY
     bootstrap: bool = True
@@ -129,10 +132,9 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
                 f"warm_start: n_estimators={self.n_estimators} is less than the {len(old)} trees"
             )
         if old and len(old) == self.n_estimators:
-            warnings.warn(
+            warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 UserWarning,
-                stacklevel=4,
             )
         features = bin_features(
             X, weight / weight.max(), self.n_jobs, monotone_signs(self, d, problem)
@@ -171,7 +173,6 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
 

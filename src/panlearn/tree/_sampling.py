@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from panlearn.core.parameters import Bounds
+from panlearn.core.warning import warn
 
 Part = Annotated[float, Bounds(0, 1, closed_high=True)]
 """Above zero, at most one."""
@@ -56,11 +56,10 @@ def out_of_bag_mean(total: np.ndarray, times: np.ndarray) -> np.ndarray:
     if not times.any():
         raise ValueError("oob_score: no row is out of any bag; raise n_estimators")
     if not times.all():
-        warnings.warn(
+        warn(
             f"{(times == 0).sum()} of {len(times)} rows do not have out-of-bag scores: they are in "
             "every bag, and NaN stands for them; raise n_estimators",
             UserWarning,
-            stacklevel=5,
         )
     with np.errstate(invalid="ignore"):
         return total / times[:, None]

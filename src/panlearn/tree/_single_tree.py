@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import RowsPredictor
@@ -27,6 +28,8 @@ from panlearn.tree._pruning import weakest_links
 @dataclass(eq=False, repr=False)
 class SingleTree(GrowthParameters, RowsPredictor):
     """An estimator whose ``tree_`` is one tree; abstract."""
+
+    capabilities = Capabilities(missing=True, sparse=True)
 
     _: KW_ONLY
     random_state: RandomState = None
@@ -95,6 +98,5 @@ class SingleTree(GrowthParameters, RowsPredictor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags

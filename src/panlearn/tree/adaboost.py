@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Positive, RandomState
@@ -101,6 +102,8 @@ class AdaBoostClassifier(ProbabilisticClassifier):
     >>> model.score(X[1::2], y[1::2]) > 0.92
     True
     """
+
+    capabilities = Capabilities(missing=True, sparse=True)
 
     estimator: Any = None
     _: KW_ONLY
@@ -296,7 +299,6 @@ class AdaBoostClassifier(ProbabilisticClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         if hasattr(self.estimator, "fit"):
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse

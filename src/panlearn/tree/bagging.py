@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Jobs, Positive, RandomState
@@ -104,6 +105,8 @@ class BaggingClassifier(ProbabilisticClassifier):
     >>> model.oob_score_ > 0.9
     True
     """
+
+    capabilities = Capabilities(missing=True, sparse=True)
 
     estimator: Any = None
     n_estimators: MemberCount = 10

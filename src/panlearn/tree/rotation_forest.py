@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Bounds, Jobs, Positive, RandomState
@@ -88,6 +89,8 @@ class RotationForestClassifier(ProbabilisticClassifier):
     >>> model.score(X[1::2], y[1::2]) > 0.92
     True
     """
+
+    capabilities = Capabilities()
 
     n_estimators: MemberCount = 20
     _: KW_ONLY
@@ -185,11 +188,6 @@ class RotationForestClassifier(ProbabilisticClassifier):
             for part in run(probabilities, range(len(self.estimators_))):
                 total += part
         return (total / len(self.estimators_)).astype(dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        return tags
 
 
 def random_rotation(

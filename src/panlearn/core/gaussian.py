@@ -1,10 +1,10 @@
-r"""The four kinds of covariance of a Gaussian mixture, each with its maximisation.
+r"""Gaussians: the four kinds of covariance, and rows that miss some of their entries.
 
-With the scatter :math:`S_j` of a component about its mean and its weight :math:`N_j`, each kind
-maximises the expected log-likelihood among the covariances of its form whose eigenvalues are at
-least a floor. That is a clip of the eigenvalues of the free solution, and because it is the exact
-maximum under the constraint, EM with the floor never lowers the likelihood; adding the floor to the
-diagonal would.
+Each kind of covariance has its maximisation. With the scatter :math:`S_j` of a component about its
+mean and its weight :math:`N_j`, it maximises the expected log-likelihood among the covariances of
+its form whose eigenvalues are at least a floor. That is a clip of the eigenvalues of the free
+solution, and because it is the exact maximum under the constraint, EM with the floor never lowers
+the likelihood; adding the floor to the diagonal would.
 
 For any model with k Gaussians, a mixture or the emissions of a hidden Markov model::
 
@@ -21,10 +21,13 @@ For any model with k Gaussians, a mixture or the emissions of a hidden Markov mo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
+
+LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Covariance(ABC):
@@ -73,7 +76,7 @@ class Covariance(ABC):
         return centred @ root if root.ndim == 2 else centred * root
 
 
-class Full(Covariance):
+class _Full(Covariance):
     """Each component has its own matrix."""
 
     def scatter(self, centred: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -109,7 +112,7 @@ class Full(Covariance):
         return roots, np.array([np.log(np.diag(r)).sum() for r in roots])
 
 
-class Tied(Full):
+class _Tied(_Full):
     """All components share one matrix."""
 
     def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
@@ -131,7 +134,7 @@ class Tied(Full):
         return roots * k, np.repeat(log_det, k)
 
 
-class Diagonal(Covariance):
+class _Diagonal(Covariance):
     """Each component has a variance for each feature."""
 
     def scatter(self, centred: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -161,7 +164,7 @@ class Diagonal(Covariance):
         return list(1 / np.sqrt(covariances)), -0.5 * np.log(covariances).sum(axis=1)
 
 
-class Spherical(Diagonal):
+class _Spherical(_Diagonal):
     """Each component has one variance."""
 
     def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
@@ -183,10 +186,10 @@ class Spherical(Diagonal):
 
 
 KINDS: dict[str, Covariance] = {
-    "full": Full(),
-    "tied": Tied(),
-    "diag": Diagonal(),
-    "spherical": Spherical(),
+    "full": _Full(),
+    "tied": _Tied(),
+    "diag": _Diagonal(),
+    "spherical": _Spherical(),
 }
 
 
@@ -210,3 +213,63 @@ def inverse_root(covariance: np.ndarray) -> np.ndarray:
     if wrong:
         raise linalg.LinAlgError("the covariance is not positive definite")
     return inverse.T
+
+
+def by_pattern(rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Indices of the rows that have the same entries, and which entries these are."""
+    if not np.isnan(np.vdot(rows, rows)):
+        yield np.arange(len(rows)), np.ones(rows.shape[1], dtype=bool)
+        return
+    holes = np.isnan(rows)
+    _, first, code = np.unique(
+        np.packbits(holes, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    order = np.argsort(code.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(code.ravel()))
+    for index, i in zip(np.split(order, ends[:-1]), first, strict=True):
+        yield index, ~holes[i]
+
+
+class Partial:
+    r"""k Gaussians of which some entries o are seen: their density, and the moments of the others.
+
+    .. math::
+        \mathbb{E}[x_m \mid x_o] = \mu_m + \Sigma_{mo} \Sigma_{oo}^{-1} (x_o - \mu_o), \qquad
+        \operatorname{Cov}[x_m \mid x_o] = \Sigma_{mm} - \Sigma_{mo} \Sigma_{oo}^{-1} \Sigma_{om}
+
+    Parameters
+    ----------
+    means : ndarray of shape (k, d)
+    matrices : ndarray of shape (k, d, d)
+        The covariances.
+    seen : ndarray of bool of shape (d,)
+        Which entries rows have.
+    """
+
+    def __init__(self, means: np.ndarray, matrices: np.ndarray, seen: np.ndarray) -> None:
+        o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
+        known, cross = matrices[:, o[:, None], o], matrices[:, o[:, None], m]
+        self.means = means
+        self.seen = seen
+        self._roots = np.linalg.cholesky(known)
+        self._gains = np.linalg.solve(known, cross)
+        self._uncertain = np.zeros_like(matrices)
+        left = matrices[:, m[:, None], m] - cross.swapaxes(1, 2) @ self._gains
+        self._uncertain[:, m[:, None], m] = left
+
+    def log_densities(self, rows: np.ndarray) -> np.ndarray:
+        """Log N(x_o | μ_jo, Σ_joo), Gaussians in rows, of rows that hold what is seen, (n, o)."""
+        centred = rows - self.means[:, None, self.seen]
+        white = np.linalg.solve(self._roots, centred.swapaxes(1, 2))
+        log_det = np.log(np.diagonal(self._roots, axis1=1, axis2=2)).sum(axis=1)
+        constant = log_det + 0.5 * rows.shape[1] * LOG_2PI
+        with np.errstate(over="ignore"):
+            return -0.5 * (white**2).sum(axis=1) - constant[:, None]
+
+    def filled(self, j: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """E[x | x_o] - μ_j, and Cov[x | x_o], of rows that hold what is seen."""
+        known = rows - self.means[j, self.seen]
+        centred = np.empty((len(rows), len(self.seen)))
+        centred[:, self.seen] = known
+        centred[:, ~self.seen] = known @ self._gains[j]
+        return centred, self._uncertain[j]

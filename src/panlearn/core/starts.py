@@ -110,6 +110,19 @@ def sample_rows(rows: Rows, rng: np.random.Generator, size: int, **options: Any)
     )
 
 
+def require_values(sample: RowSample, every_column: bool = True) -> None:
+    """Refuse numbers without bounds, and columns (or else all of them) without a number."""
+    if np.isinf(sample.rows).any():
+        raise ValueError("Input X contains infinity or a value too large for its dtype")
+    missing = np.isnan(sample.rows).all(axis=0)
+    empty = np.flatnonzero(missing)
+    if missing.any() if every_column else missing.all():
+        raise ValueError(
+            f"column {', '.join(map(str, empty))} of X is NaN in every row; drop it, or learn from "
+            "rows that have it"
+        )
+
+
 def _keys(rows: np.ndarray, salt: int) -> np.ndarray:
     """A hash of each row that sorts by its values in float32 first, so that float32 rows agree."""
     draws = np.random.default_rng(salt).integers(2**63, size=rows.shape[1], dtype=np.uint64)
