@@ -35,7 +35,7 @@ def test_what_is_written_is_what_safetensors_reads(tmp_path):
         {"shape": (3, 2)},
         {"data": np.arange(6.0)[::-1].tobytes},
     ],
-    ids=str,
+    ids=["name", "kind", "shape", "data"],
 )
 def test_any_change_shows_in_the_digest(change):
     before = digest("structure", PARTS)
