@@ -38,7 +38,7 @@ class ClassLearner(ClassifierMixin, Mergeable):
         return self._take(statistic, rows)
 
     @fitting
-    def partial_fit(
+    def partial_fit(  # type: ignore[override]  # the arguments of scikit-learn's classifiers
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
         """Learn from more data as if it had been there from the start.
