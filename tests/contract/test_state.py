@@ -63,6 +63,7 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         options = {"random_state": 3}
         if n == 60:
             options |= {"max_epochs": 2, "n_estimators": 5, "max_iter": 10, "epochs": 2}
+            options |= {"n_iter": 30, "n_burn_in": 10}
         names = inspect.signature(cls).parameters
         seed = {name: value for name, value in options.items() if name in names}
         y = (signal > 0).astype(int) if is_classifier(cls()) else signal
