@@ -34,7 +34,7 @@ class Ball(NamedTuple):
 
     ends: np.ndarray
     distance: np.ndarray
-    index: np.ndarray
+    which: np.ndarray
 
 
 def balls(distance: np.ndarray, radius: float) -> Ball:
@@ -51,12 +51,12 @@ def _ball(n_queries: int, query: np.ndarray, index: np.ndarray, distance: np.nda
 
 def joined(parts: list[Ball]) -> Ball:
     """Those of several blocks of queries as one."""
-    starts = np.append(0, np.cumsum([len(p.index) for p in parts]))
+    starts = np.append(0, np.cumsum([len(p.which) for p in parts]))
     ends = [p.ends[1:] + start for p, start in zip(parts, starts, strict=False)]
     return Ball(
         np.concatenate([[0], *ends]).astype(np.int64),
         np.concatenate([p.distance for p in parts]),
-        np.concatenate([p.index for p in parts]),
+        np.concatenate([p.which for p in parts]),
     )
 
 
@@ -115,7 +115,7 @@ class NeighborIndex:
             return other.within(Q, radius, n_jobs)
         Q = Q if self.unit == 1 else Q / self.unit
         limit, step = radius / self.unit, max(1, (1 << 20) // self.n)
-        columns = None if sparse.issparse(self.X) else self.X.T.astype(np.float64, order="C")
+        columns: Any = None if sparse.issparse(self.X) else self.X.T.astype(np.float64, order="C")
 
         def look(part: slice) -> Ball:
             return balls(self._all_distances(Q[part], columns), limit)

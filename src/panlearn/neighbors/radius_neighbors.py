@@ -45,7 +45,7 @@ class _RowsWithin(StoredRows):
             Equal distances go by index.
         """
         ball = self._around(X, radius)
-        distance, index = (_apart(values, ball.ends) for values in (ball.distance, ball.index))
+        distance, index = (_apart(values, ball.ends) for values in (ball.distance, ball.which))
         return (distance, index) if return_distance else index
 
     def radius_neighbors_graph(
@@ -72,7 +72,7 @@ class _RowsWithin(StoredRows):
         ball = self._around(X, radius)
         values = ball.distance if mode == "distance" else np.ones_like(ball.distance)
         shape = (len(ball.ends) - 1, self.n_samples_fit_)
-        return sparse.csr_array((values, ball.index, ball.ends), shape=shape)
+        return sparse.csr_array((values, ball.which, ball.ends), shape=shape)
 
     def _around(self, X: Any, radius: float | None) -> Ball:
         """The neighbours of rows given by the user, or of each training row but itself."""
@@ -84,9 +84,9 @@ class _RowsWithin(StoredRows):
             return self._within(self._queries(X), radius)
         ball = self._within(self.X_, radius)
         query = np.repeat(np.arange(len(ball.ends) - 1), np.diff(ball.ends))
-        kept = query != ball.index
+        kept = query != ball.which
         ends = np.append(0, np.cumsum(np.bincount(query[kept], minlength=self.n_samples_fit_)))
-        return Ball(ends, ball.distance[kept], ball.index[kept])
+        return Ball(ends, ball.distance[kept], ball.which[kept])
 
     def _within(self, Q: Any, radius: float) -> Ball:
         ball = self._index.within(Q, float(radius), self.n_jobs)
@@ -103,7 +103,7 @@ class _RowsWithin(StoredRows):
         query = np.repeat(np.arange(len(size)), size)
         total = np.bincount(query, voices, minlength=len(size)).astype(voices.dtype)
         return sparse.csr_array(
-            (voices / total[query], ball.index, ball.ends), shape=(len(size), self.n_samples_fit_)
+            (voices / total[query], ball.which, ball.ends), shape=(len(size), self.n_samples_fit_)
         )
 
     def _refuse_lonely(self, ball: Ball, remedy: str) -> None:
