@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,8 @@ class FineTuned(_Learned, DeepEstimator):
         if isinstance(given, FrozenEstimator):
             given = given.estimator
         if isinstance(given, str | PathLike):
+            if not str(given) or not Path(given).is_dir():
+                raise ValueError(f"encoder={given!r} is no folder; give one, or a BERT")
             return BERT.from_pretrained(given)
         if given is None:
             return None
