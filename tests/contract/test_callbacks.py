@@ -84,7 +84,8 @@ def test_a_callback_that_returns_true_stops_the_fit(looping_class, library):
     assert stopper.ends == model.n_iter_
     assert stopper.torn_down == 1
     for value in library.outputs(model, X).values():
-        assert np.isfinite(np.asarray(value, dtype=float)).all()
+        if np.asarray(value).dtype.kind not in "UO":  # tags of words are no numbers
+            assert np.isfinite(np.asarray(value, dtype=float)).all()
 
 
 def test_a_failing_fit_tears_callbacks_down(iterative_class, library):

@@ -216,6 +216,7 @@ class WordPieceTokenizer(TransformerMixin, TextModel):
         -------
         list of int
         """
+        self._require_fitted()
         if not isinstance(text, str):
             raise ValueError(f"text must be a str; got a {type(text).__name__}")
         return self.encode_batch([text], special=special)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor, nn
 
 from panlearn.core.parameters import Count, NonNegative, Positive
+from panlearn.core.sources import ArrayRows
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.text import WordPieceTokenizer
 from panlearn.transformer._bert import BERTConfig, HeadedEncoder
@@ -82,6 +84,8 @@ class FineTuned(_Learned, DeepEstimator):
         if isinstance(given, FrozenEstimator):
             given = given.estimator
         if isinstance(given, str | PathLike):
+            if not str(given) or not Path(given).is_dir():
+                raise ValueError(f"encoder={given!r} is no folder; give one, or a BERT")
             return BERT.from_pretrained(given)
         if given is None:
             return None
@@ -100,9 +104,13 @@ class FineTuned(_Learned, DeepEstimator):
         start: dict[str, np.ndarray],
         losses: Callable[[Tensor, Any], Any],
         rng: np.random.Generator,
+        seen: ArrayRows | None = None,
         strata: np.ndarray | None = None,
     ) -> None:
-        """Minimise what `losses` makes of outputs and the numbers of texts."""
+        """Minimise what `losses` makes of outputs and the numbers of texts.
+
+        Callbacks are told of the texts and targets in `seen`.
+        """
         module = self._initial(rng)
         known = module.state_dict()
         tensors = {k: torch.tensor(v) for k, v in start.items() if k in known}
@@ -112,7 +120,8 @@ class FineTuned(_Learned, DeepEstimator):
             (index,) = batch
             return losses(module(*rows.batch(index.cpu(), index.device)), index)
 
-        self._learn(module, objective, (np.arange(len(rows)),), rng, strata=strata)
+        data = (np.arange(len(rows)),)
+        self._learn(module, objective, data, rng, rows=seen, strata=strata)
 
     def _computed(self, rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
         """The outputs of each text, computed with those of like length."""

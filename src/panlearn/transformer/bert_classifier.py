@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.random import generator
+from panlearn.core.sources import ArrayRows
 from panlearn.neural._scaling import moments
 from panlearn.transformer._bert_texts import frame, read_pairs
 from panlearn.transformer._fine_tuning import FineTuned, read_labelled
@@ -103,7 +104,8 @@ class BERTClassifier(ClassifierMixin, FineTuned):
             labels, share = (t[index.cpu()].to(scores.device) for t in (wanted, weights))
             return F.cross_entropy(scores, labels, reduction="none"), share
 
-        self._train(rows, start, losses, generator(self.random_state), strata=codes)
+        rng, seen = generator(self.random_state), ArrayRows(documents, labels, weight)
+        self._train(rows, start, losses, rng, seen, strata=codes)
         return self
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -239,7 +241,8 @@ class BERTRegressor(RegressorMixin, FineTuned):
             aims, share = (t[index.cpu()].to(found.device) for t in (wanted, weights))
             return (found[:, 0] - aims).square() / 2, share
 
-        self._train(rows, start, losses, generator(self.random_state))
+        rng, seen = generator(self.random_state), ArrayRows(documents, targets, weight)
+        self._train(rows, start, losses, rng, seen)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -161,6 +161,7 @@ class BERTTagger(FineTuned):
         -------
         float
         """
+        self._require_fitted()
         documents, labels, weight = read_labelled(self, X, y, sample_weight)
         words = [_words(document) for document in documents]
         right = np.concatenate(self.predict(words)) == _flat(words, labels)
