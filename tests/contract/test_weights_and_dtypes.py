@@ -7,7 +7,7 @@ from sklearn.base import is_classifier
 # Whose solutions are many, so that where an iteration stops is seen in the numbers.
 NOT_UNIQUE = {"MatrixFactorization", "NMF"}
 # Who learn with noise, which is drawn in the floats of the rows, and so is another.
-NOT_UNIQUE |= {"VAE", "ImportanceWeightedVAE", "VaDE", "InfoGAN"}
+NOT_UNIQUE |= {"VAE", "ImportanceWeightedVAE", "VaDE", "InfoGAN", "ScoreModel"}
 
 
 def _weights(X):
