@@ -7,9 +7,19 @@ from sklearn.base import is_classifier
 # Whose solutions are many, so that where an iteration stops is seen in the numbers.
 NOT_UNIQUE = {"MatrixFactorization", "NMF"}
 # Who learn with noise, which is drawn in the floats of the rows, and so is another.
-NOT_UNIQUE |= {"VAE", "ImportanceWeightedVAE", "VaDE", "InfoGAN", "SimCLR", "BYOL", "VICReg"}
-# Who learn a function of many bends, in which rounding grows with the steps.
-NOT_UNIQUE |= {"MaskedAutoregressiveFlow", "RealNVP", "ContinuousNormalizingFlow"}
+NOT_UNIQUE |= {
+    "BYOL",
+    "ContinuousNormalizingFlow",
+    "ImportanceWeightedVAE",
+    "InfoGAN",
+    "MaskedAutoregressiveFlow",
+    "RealNVP",
+    "ScoreModel",
+    "SimCLR",
+    "VAE",
+    "VICReg",
+    "VaDE",
+}
 
 
 def _weights(X):

@@ -79,7 +79,7 @@ class ScoreModel(Density, UnconditionalModel):
     -----
     Times go from 0.001 to 1, and the loss of a time is weighted by the variance of its noise. What
     `score_samples` gives is the density of the flow, from 0.001 on: the exact density of what the
-    "ode" sampler draws, but for the error of its 100 steps of the fourth-order rule of Runge and
+    "ode" sampler draws, but for the error of its 40 steps of the fourth-order rule of Runge and
     Kutta and of the normal that stands for the end of the process, together below 0.01 on Gaussian
     data. It costs as many passes of the network as there are columns, for each of four evaluations
     a step. Langevin moves do not settle at every level, and leave samples some percent too wide.
@@ -160,7 +160,7 @@ class ScoreModel(Density, UnconditionalModel):
         """
         X = self._examples(X)
         module, process = self.module_, PROCESSES[self.process]()
-        logs = self._by_rows(lambda x: flow_log_density(process, module, x, 100), X)
+        logs = self._by_rows(lambda x: flow_log_density(process, module, x, 40), X)
         return (logs - self._log_scale).astype(self.mean_.dtype, copy=False)
 
     def gradient(self, X: Any) -> np.ndarray:
