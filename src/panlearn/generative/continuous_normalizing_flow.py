@@ -46,8 +46,10 @@ class ContinuousNormalizingFlow(FlowModel):
         The solver, see `odeint`.
     step_size : float, default=0.05
         The steps of "rk4" and "euler".
-    rtol, atol : float, default=1e-5, 1e-6
-        The tolerances of "dopri5".
+    rtol : float, default=1e-5
+        The relative tolerance of "dopri5".
+    atol : float, default=1e-6
+        The absolute one.
     gradient : {"plain", "adjoint"}, default="plain"
         Of training by likelihood: through the steps, or by the adjoint equation in less memory.
 

@@ -53,8 +53,10 @@ class NeuralODE(DeepEstimator, _Learned):
         The solver, see `odeint`.
     step_size : float, default=1.0
         The longest step of "rk4" and "euler", in mean times between observations.
-    rtol, atol : float, default=1e-5, 1e-6
-        The tolerances of "dopri5".
+    rtol : float, default=1e-5
+        The relative tolerance of "dopri5".
+    atol : float, default=1e-6
+        The absolute one.
     gradient : {"plain", "adjoint"}, default="plain"
         Through the steps, or by the adjoint equation in less memory.
 
@@ -180,10 +182,12 @@ class NeuralODE(DeepEstimator, _Learned):
 
         Parameters
         ----------
-        X, times
+        X
             As in `predict`.
         y : object, default=None
             Ignored.
+        times
+            As in `predict`.
 
         Returns
         -------

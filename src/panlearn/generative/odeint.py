@@ -117,9 +117,11 @@ def odeint(
     method : {"dopri5", "rk4", "euler"}, default="dopri5"
         Dormand and Prince's method of order 5 with steps by its own estimate of the error, the
         classical method of order 4, or Euler's.
-    rtol, atol : float, default=1e-5, 1e-6
+    rtol : float, default=1e-5
         The error of a "dopri5" step may be ``atol + rtol * abs(y)``, in the root mean square over
         the entries of the state.
+    atol : float, default=1e-6
+        See `rtol`.
     step_size : float, default=None
         The longest step of the other methods; None for one step from each time to the next.
     gradient : {"plain", "adjoint"}, default="plain"
