@@ -6,7 +6,8 @@ from sklearn.base import is_classifier
 
 # Whose solutions are many, so that where an iteration stops is seen in the numbers.
 NOT_UNIQUE = {"MatrixFactorization", "NMF"}
-# Who learn with noise, which is drawn in the floats of the rows, and so is another.
+# Who learn with noise, which is drawn in the floats of the rows and so is another, or a function of
+# many bends, in which rounding grows with the steps.
 NOT_UNIQUE |= {
     "BYOL",
     "ContinuousNormalizingFlow",
