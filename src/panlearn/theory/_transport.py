@@ -99,9 +99,7 @@ def wasserstein(
     return float(max(cost, 0.0) ** (1 / order))
 
 
-def _on_the_line(
-    x: np.ndarray, y: np.ndarray, p: np.ndarray, q: np.ndarray, order: float
-) -> float:
+def _on_the_line(x: np.ndarray, y: np.ndarray, p: np.ndarray, q: np.ndarray, order: float) -> float:
     """The integral of |F^-1 - G^-1|^r: both quantile functions are constant between levels."""
     by_x, by_y = np.argsort(x), np.argsort(y)
     x_levels, y_levels = np.cumsum(p[by_x]), np.cumsum(q[by_y])
