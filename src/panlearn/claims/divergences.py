@@ -41,8 +41,8 @@ def conjugates() -> Iterator[Evidence]:
         for s in points:
             by_grid = (s * t - f).max()
             yield equal(f"f* of {name} at {s}", information.conjugate(s, name), by_grid, 1e-6)
-        s = np.linspace(-12, -1e-6 if name == "gan" else 3, 400_001)
-        again = (0.8 * s - information.conjugate(s, name)).max()
+        slopes = np.linspace(-12, -1e-6 if name == "gan" else 3, 400_001)
+        again = (0.8 * slopes - information.conjugate(slopes, name)).max()
         yield equal(f"f** of {name}", again, f[np.searchsorted(t, 0.8)], 1e-4)
 
 
@@ -91,7 +91,8 @@ def discriminator_is_logistic() -> Iterator[Evidence]:
 def strictly_convex_generators() -> Iterator[Evidence]:
     """A strictly convex f with f(1) = 0 gives D_f >= 0, zero just if p = q."""
     for name in ("kl", "gan", "js", "reverse_kl", "hellinger", "pearson"):
-        values = [information.f_divergence(*_pair(s), name) for s in range(20)]
+        pairs = [_pair(seed) for seed in range(20)]
+        values = [information.f_divergence(p, q, name) for p, q in pairs]
         yield at_least(f"least {name}", min(values), 1e-6)
         p = _pair(0)[0]
         yield equal(f"{name} of equal laws", information.f_divergence(p, p, name), 0, 1e-15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -137,10 +138,11 @@ def remedies() -> Iterator[Evidence]:
     group = rng.integers(2, size=n)
     X = rng.normal(size=(n, 3)) + np.outer(group, [1.0, 0.5, 0])
     y = (X[:, 0] + rng.normal(size=n) > 0.7).astype(int)
-    for constraint, kinds in (
+    constraints: Any = (
         ("demographic_parity", [y >= 0]),
         ("equalized_odds", [y == 0, y == 1]),
-    ):
+    )
+    for constraint, kinds in constraints:
         model = FairPostprocessor(constraint=constraint).fit(X, y, sensitive_features=group)
         q = model.decision_probability(X, group)
         gaps = [abs(q[k & (group == 0)].mean() - q[k & (group == 1)].mean()) for k in kinds]

@@ -111,8 +111,10 @@ def denominator_layout() -> Iterator[Evidence]:
     A, B, x = rng.normal(size=(2, 3)), rng.normal(size=(4, 2)), rng.normal(size=3)
 
     def layout(f: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> np.ndarray:
-        columns = [_slope(lambda v, j=j: f(v)[j], at) for j in range(len(f(at)))]
-        return np.stack(columns, axis=1)
+        def entry(j: int) -> Callable[[np.ndarray], float]:
+            return lambda v: float(f(v)[j])
+
+        return np.stack([_slope(entry(j), at) for j in range(len(f(at)))], axis=1)
 
     yield equal("d(Ax)/dx", layout(lambda v: A @ v, x), A.T, 1e-8)
     inner, outer = lambda v: np.tanh(A @ v), lambda u: np.sin(B @ u)

@@ -183,9 +183,8 @@ def density_of_a_sum() -> Iterator[Evidence]:
         probability.MultivariateNormal(1.0, 1.0),
         probability.MultivariateNormal(-0.5, 2.0),
     )
-    convolved = probability.density_of_sum(
-        *(np.exp(law.logpdf(grid[:, None])) for law in (first, second)), step
-    )
+    densities = [np.exp(law.logpdf(grid[:, None])) for law in (first, second)]
+    convolved = probability.density_of_sum(densities[0], densities[1], step)
     points = 2 * grid[0] + step * np.arange(len(convolved))
     yield equal("normals", convolved, np.exp((first + second).logpdf(points[:, None])), 1e-8)
 

@@ -35,7 +35,8 @@ def iterates_of_pgd() -> Iterator[Evidence]:
         loss = torch.nn.functional.cross_entropy(scores, torch.from_numpy(y), reduction="none")
         return loss.detach().numpy()
 
-    for norm, step in (("linf", attacks.fgsm), ("l2", attacks.l2_step)):
+    pairs: Any = (("linf", attacks.fgsm), ("l2", attacks.l2_step))
+    for norm, step in pairs:
         found = attacks.pgd(net, X, y, 0.4, bounds=None, norm=norm, steps=10, random_state=0)
         yield at_most(f"norm, {norm}", getattr(found, norm).max(), 0.4 * (1 + 1e-6))
         one = attacks.pgd(

@@ -80,7 +80,8 @@ def best_step_in_the_cube() -> Iterator[Evidence]:
 def one_step_is_exact_for_linear_models() -> Iterator[Evidence]:
     """For linear g the worst margin is y g - eps ||w||_dual; one step reaches it, as does PGD."""
     X, y, model = _linear(4, 50)
-    for norm, step in (("linf", attacks.fgsm), ("l2", attacks.l2_step)):
+    steps: Any = (("linf", attacks.fgsm), ("l2", attacks.l2_step))
+    for norm, step in steps:
         worst = attacks.linear_margin(model, X, y, 0.2, norm)
         one = y * model.decision_function(step(model, X, y, 0.2, bounds=None).adversarial)
         yield equal(f"one step, {norm}", one, worst, 1e-12)

@@ -28,8 +28,8 @@ class MultivariateNormal(Value):
         The covariance, symmetric; it may be singular where no density is asked for.
     """
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: Any
+    covariance: Any
 
     def __post_init__(self) -> None:
         mean = np.atleast_1d(np.asarray(self.mean, dtype=float))
