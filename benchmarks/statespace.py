@@ -59,20 +59,30 @@ def their_weights(ours):
     return {name: weight.detach().clone() for name, weight in found.items()}
 
 
-def build_training():
-    from mambapy.lm import LM
-    from mambapy.mamba import MambaConfig as TheirConfig
+def build_theirs():
+    """A stack of mambapy between an embedding and a head, as its own language model is."""
+    from mambapy import mamba
 
+    config = mamba.MambaConfig(d_model=WIDTH, n_layers=N_LAYERS)
+    parts = {
+        "embedding": torch.nn.Embedding(N_TOKENS, WIDTH),
+        "mamba": mamba.Mamba(config),
+        "norm_f": mamba.RMSNorm(WIDTH),
+        "lm_head": torch.nn.Linear(WIDTH, N_TOKENS, bias=False),
+    }
+    return torch.nn.ModuleDict(parts)
+
+
+def build_training():
     config = MambaConfig(N_LAYERS, WIDTH, tied=False)
     ours = seeded(0, lambda: MambaDecoder(config, N_TOKENS))
     rng = np.random.default_rng(1)
     return {
         "ours": ours,
         "our start": {k: v.clone() for k, v in ours.state_dict().items()},
-        "theirs": LM(TheirConfig(d_model=WIDTH, n_layers=N_LAYERS), N_TOKENS),
+        "theirs": build_theirs(),
         "their start": their_weights(ours),
-        # the token 0 is padding to mambapy, and learns nothing
-        "ids": torch.from_numpy(rng.integers(1, N_TOKENS, size=(4, LENGTH + 1))),
+        "ids": torch.from_numpy(rng.integers(N_TOKENS, size=(4, LENGTH + 1))),
     }
 
 
@@ -95,7 +105,9 @@ def train_theirs(data):
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.0)
     for _ in range(N_STEPS):
         optimiser.zero_grad(set_to_none=True)
-        scores = model(ids[:, :-1])
+        scores = ids[:, :-1]
+        for part in model.values():
+            scores = part(scores)
         loss = F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten())
         loss.backward()
         optimiser.step()

@@ -55,8 +55,8 @@ class PlainMamba:
         """Read one token a row and score what follows, (n_rows, n_tokens)."""
         x = self._tokens[ids]
         for layer, (tail, state) in zip(self._layers, self.memory, strict=True):
-            norm, project, filter_, select, step, rate, skip, output = layer
-            both = self._product(_normed(x, *norm, self._epsilon, True), *project)
+            (scale, shift), project, filter_, select, step, rate, skip, output = layer
+            both = self._product(_normed(x, scale, shift, self._epsilon, True), *project)
             inner = _convolved(both, tail, *filter_)
             chosen = self._product(inner, *select)
             size = self._product(np.ascontiguousarray(chosen[:, : self._rank]), *step)
