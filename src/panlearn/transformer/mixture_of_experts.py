@@ -90,10 +90,12 @@ class MixtureOfExperts(nn.Module):
         self.loads = torch.bincount(chosen.flatten(), minlength=self.config.n_experts)
         n_chosen = chosen.shape[1]
         said = []
-        for i, part in enumerate(order.split(self.loads.tolist())):
+        # all at once, for the gradient of one of them would be as large as that of all
+        ups, downs = self.experts_up.unbind(), self.experts_down.unbind()
+        for up, down, part in zip(ups, downs, order.split(self.loads.tolist()), strict=True):
             if len(part):
-                gate, value = F.linear(rows[part // n_chosen], self.experts_up[i]).chunk(2, dim=-1)
-                said.append(F.linear(F.silu(gate) * value, self.experts_down[i]))
+                gate, value = F.linear(rows[part // n_chosen], up).chunk(2, dim=-1)
+                said.append(F.linear(F.silu(gate) * value, down))
         back = torch.empty_like(order)  # where each choice of each token stands among the answers
         back[order] = torch.arange(len(order), device=order.device)
         answers = torch.cat(said)[back].unflatten(0, chosen.shape)
