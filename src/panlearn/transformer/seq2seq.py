@@ -103,7 +103,8 @@ class Seq2Seq(DeepEstimator):
     >>> from panlearn.transformer import Seq2Seq
     >>> rng = np.random.default_rng(0)
     >>> words = [rng.choice(list("abc"), size=rng.integers(1, 4)) for _ in range(200)]
-    >>> model = Seq2Seq(32, n_layers=1, max_epochs=20, learning_rate=1e-2, random_state=0)
+    >>> model = Seq2Seq(32, n_heads=2, dropout=0.0, n_layers=1, max_epochs=40, warmup=50,
+    ...                 learning_rate=1e-2, random_state=0)
     >>> model = model.fit(words, [word[::-1] for word in words])
     >>> print(*model.predict(list("abb")))
     b b a
