@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 
 from benchmarks.harness import Workload
-from panlearn.neural import RecurrentClassifier, RecurrentSeq2Seq
+from panlearn.neural import RecurrentTagger, RecurrentSeq2Seq
 
 EPOCHS, SIZE, RATE = 5, 64, 5e-3
 CELLS = {"elman": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
@@ -21,7 +21,7 @@ def tagged():
 
 def ours(data, cell):
     options = {"max_epochs": EPOCHS, "learning_rate": RATE, "batch_size": 32, "random_state": 0}
-    return RecurrentClassifier(SIZE, cell=cell, **options).fit(*data)
+    return RecurrentTagger(SIZE, cell=cell, **options).fit(*data)
 
 
 def packed_loop(data, cell):
@@ -45,7 +45,7 @@ def packed_loop(data, cell):
 
 def right_tags(data, model):
     X, y = data
-    if isinstance(model, RecurrentClassifier):
+    if isinstance(model, RecurrentTagger):
         return {"right tags": model.score(X, y)}
     with torch.inference_mode():
         steps = pack_sequence(
@@ -75,7 +75,7 @@ def workloads():
     for cell in CELLS:
         yield Workload(
             f"tagging 600 sequences of 20 to 60 steps, {cell} of {SIZE}, {EPOCHS} epochs",
-            "neural.RecurrentClassifier",
+            "neural.RecurrentTagger",
             tagged,
             {
                 "panlearn": lambda data, cell=cell: ours(data, cell),

@@ -12,7 +12,7 @@ is to say which it is. For that its state has to hold one bit through the noise.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from panlearn.neural import RecurrentClassifier, RecurrentForecaster
+from panlearn.neural import RecurrentTagger, RecurrentForecaster
 
 rng = np.random.default_rng(0)
 
@@ -31,7 +31,7 @@ def switches(n, length):
 X, y, _ = switches(150, 40)
 new, answers, ago = switches(600, 80)
 networks = {
-    cell: RecurrentClassifier(8, cell=cell, max_epochs=4, random_state=0).fit(X, y)
+    cell: RecurrentTagger(8, cell=cell, max_epochs=4, random_state=0).fit(X, y)
     for cell in ("elman", "gru", "lstm")
 }
 
