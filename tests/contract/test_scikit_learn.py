@@ -64,6 +64,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     # of it, and tests/contract/test_sequences.py has what holds instead
     [cls() for _, cls in panlearn.all_estimators() if get_tags(cls()).input_tags.two_d_array],
     expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}),
+    xfail_strict=False,  # sums of another order are equal on some processors
 )
 def test_check(estimator, check):
     check(estimator)

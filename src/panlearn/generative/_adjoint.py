@@ -32,7 +32,7 @@ def adjoint_states(
     counts: list[Any] = []
     solve = (system, times, method, size, options, lenient, counts)
     states = _Adjoint.apply(solve, flat, *learned)
-    return states, tuple(counts)  # type: ignore[return-value]
+    return states, tuple(counts)
 
 
 class _Adjoint(torch.autograd.Function):

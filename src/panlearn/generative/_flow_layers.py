@@ -241,9 +241,10 @@ class Autoregressive(nn.Module):
         # Units in the order in which they can be worked out, those of each layer one a row.
         places = [torch.arange(d, d + n_context, device=z.device), sequence]
         by_degree = [torch.cat(places), *(m.argsort(stable=True) for m in self._degrees)]
+        linears: Any = self.linears
         layers: list[Any] = [
             ((m.weight * m.mask)[:, inputs], m.bias[:, None])
-            for m, inputs in zip(self.linears, by_degree, strict=True)
+            for m, inputs in zip(linears, by_degree, strict=True)
         ]
         states = [z.new_empty(len(units), n) for units in by_degree]
         if context is not None:

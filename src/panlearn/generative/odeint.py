@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ class ODESolution:
     Called with times inside the interval it gives the state there, if it was made with
     ``dense_output=True``.
 
-    Attributes
+    Parameters
     ----------
     t : tensor of shape (n_times,)
         The times that were reached.
@@ -36,12 +36,16 @@ class ODESolution:
         Evaluations of the field.
     n_steps : int
         Steps that were taken.
-    status : {0, 1, -1}
+    status : {0, 1, -1}, default=0
         0 if the end was reached, 1 if an event ended it, -1 if it failed.
-    message : str
+    message : str, default=""
         Why it failed, if it did.
-    t_event, y_event : tensor or None
-        When the event happened, and the state then.
+    t_event : tensor or None, default=None
+        When the event happened.
+    y_event : tensor or None, default=None
+        The state at the event.
+    steps : sequence of Step, default=()
+        What lies between the times, with ``dense_output=True``.
 
     References
     ----------
@@ -65,14 +69,14 @@ class ODESolution:
     message: str = ""
     t_event: torch.Tensor | None = None
     y_event: torch.Tensor | None = None
-    _steps: list[Step] = field(default_factory=list, repr=False)
+    steps: Sequence[Step] = field(default=(), repr=False)
 
     def __call__(self, t: Any) -> torch.Tensor:
         """The state at a time (...) or at several, (m, ...)."""
-        if not self._steps:
+        if not self.steps:
             raise ValueError("there is nothing between the times: ask with dense_output=True")
         asked = torch.as_tensor(t, dtype=torch.float64).reshape(-1).tolist()
-        steps, shape = self._steps, self.y.shape[1:]
+        steps, shape = self.steps, self.y.shape[1:]
         low, high = sorted((steps[0].t, steps[-1].t + steps[-1].h))
         slack = 1e-9 * (high - low)
         if not all(low - slack <= time <= high + slack for time in asked):
@@ -199,7 +203,7 @@ class _System:
 
     def __init__(self, func: Function, like: torch.Tensor, shape: torch.Size) -> None:
         self.func, self.shape, self.calls = func, shape, 0
-        self._options = {"dtype": like.dtype, "device": like.device}
+        self._options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
 
     def __call__(self, t: float, y: torch.Tensor) -> torch.Tensor:
         self.calls += 1
@@ -254,7 +258,7 @@ def _solve(
         status, message = -1, str(error)
     t = torch.as_tensor(times[:reached], dtype=flat.dtype, device=flat.device)
     y = torch.cat(parts).view(-1, *system.shape)
-    solution = ODESolution(t, y, system.calls, n_steps, status, message, _steps=kept)
+    solution = ODESolution(t, y, system.calls, n_steps, status, message, steps=kept)
     if found is not None:
         solution.t_event, solution.y_event = found[0], found[1].view(system.shape)
     return solution
