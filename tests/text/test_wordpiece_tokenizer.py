@@ -103,7 +103,7 @@ def test_a_long_life_does_not_fill_the_memory(monkeypatch):
     words = [f"low{'er' * i}" for i in range(40)]
     first = [tokenizer.encode(word) for word in words]
     assert [tokenizer.encode(word) for word in [*words, *words]] == 2 * first
-    assert len(tokenizer._compiled[1][1]) <= 50
+    assert len(tokenizer._tables[1]) <= 50
 
 
 def test_files_are_read_and_written_and_others_are_refused_by_name(tmp_path):

@@ -12,6 +12,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
+from panlearn.core.derived import derived
 from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
@@ -36,16 +37,6 @@ class StoredRows(Estimator):
     metric_params: Mapping | None = None
     n_jobs: Jobs = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_index", None)  # made again from the rows
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "X_" in state:
-            self._build()
-
     def _keep(self, X: Any, y: Any, targets: Targets) -> ArrayRows:
         """Check that the rows are in memory and enough, and make them ready for queries."""
         missing = self._allow_nan
@@ -65,7 +56,7 @@ class StoredRows(Estimator):
         if self._order is None:
             check_metric(rows.X, self.metric, self._metric_options)
         self.X_, self.n_samples_fit_ = _canonical(rows.X).copy(), rows.X.shape[0]
-        self._build()
+        self._index  # noqa: B018, made ready now and not with the first query
         return rows
 
     @property
@@ -86,12 +77,12 @@ class StoredRows(Estimator):
     def _allow_nan(self) -> bool:
         return self.metric == "nan_euclidean"
 
-    def _build(self) -> None:
+    @derived("X_")
+    def _index(self) -> Any:
         if self._order is None:
-            self._index: Any = PairwiseIndex(self.X_, self.metric, self._metric_options)
-            return
+            return PairwiseIndex(self.X_, self.metric, self._metric_options)
         leaf_size = min(self.leaf_size, self.n_samples_fit_)
-        self._index = NeighborIndex(self.X_, self._order, self.algorithm, leaf_size)
+        return NeighborIndex(self.X_, self._order, self.algorithm, leaf_size)
 
     def _queries(self, X: Any) -> Any:
         """Rows given by the user, sparse if the training rows are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -19,6 +18,7 @@ from torch import nn
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Count, Positive
+from panlearn.core.warning import warn
 from panlearn.neural import layers as _layers
 from panlearn.neural._draws import Draws
 from panlearn.neural._examples import ExampleModel
@@ -202,12 +202,10 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         self._train(self._begin(X))
         spread = self.history_["spread"][-1]
         if not spread > _LEAST_SPREAD:
-            warnings.warn(
+            warn(
                 f"the embedding has collapsed: the spread of unit vectors is {spread:.3g}, where 1 "
                 "is the most; look at history_['spread'] and ['rank'], lower learning_rate or "
-                "change augment",
-                UserWarning,
-                stacklevel=3,
+                "change augment"
             )
         return self
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
+from panlearn.core.derived import derived
 from panlearn.core.estimator import fitting
 from panlearn.core.files import write_file
 from panlearn.core.map_reduce import map_reduce
@@ -370,23 +371,20 @@ class WordPieceTokenizer(TransformerMixin, TextModel):
         return Cutter(self.clean_text, self.handle_chinese_chars, strip, self.lowercase)
 
     def _compiled_parts(self) -> tuple[Cutter, Pieces, re.Pattern[str]]:
-        """The tables of what was learned, made when they are first needed."""
+        """The tables of what was learned."""
         self._require_fitted()
-        fields = tuple(self.get_params(deep=False).items())
-        made = (self.vocab_, fields)
-        kept = vars(self).get("_compiled")
-        if kept is None or kept[0][0] is not made[0] or kept[0][1] != fields:
-            unknown = self.vocab_[self.unk_token]
-            pieces = Pieces(self.vocab_, unknown, self.max_input_chars_per_word)
-            longest_first = sorted(self.special_tokens_, key=len, reverse=True)
-            marks = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
-            kept = self._compiled = (made, (self._cutter(), pieces, marks))
-        return kept[1]
+        return self._tables
 
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
-        state.pop("_compiled", None)
-        return state
+    @derived(
+        *("vocab_", "special_tokens_", "unk_token", "max_input_chars_per_word", "clean_text"),
+        *("handle_chinese_chars", "strip_accents", "lowercase"),
+    )
+    def _tables(self) -> tuple[Cutter, Pieces, re.Pattern[str]]:
+        unknown = self.vocab_[self.unk_token]
+        pieces = Pieces(self.vocab_, unknown, self.max_input_chars_per_word)
+        longest_first = sorted(self.special_tokens_, key=len, reverse=True)
+        marks = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
+        return self._cutter(), pieces, marks
 
 
 def _words(documents: list[Any], cutter: Cutter) -> Texts:

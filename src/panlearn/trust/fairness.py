@@ -20,7 +20,8 @@ scores. arXiv:1609.05807
 
 Examples
 --------
->>> from panlearn.trust import fairness
+>>> from panlearn.core.warning import warn
+from panlearn.trust import fairness
 >>> y, d, sex = [1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 1, 1, 0, 0, 0], list("mmmmffff")
 >>> table = fairness.group_rates(y, d, sex)
 >>> table.groups, table.rates.acceptance
@@ -31,7 +32,6 @@ Examples
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ import numpy as np
 
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
+from panlearn.core.warning import warn
 from panlearn.evaluate.calibration import Reliability, calibration_error, reliability
 from panlearn.evaluate.rates import Rates
 from panlearn.trust._groups import codes_of, group_codes
@@ -238,11 +239,9 @@ def fairness_report(
     small = [group for group, size in zip(groups, sizes, strict=True) if size < min_group]
     if small:
         shown = ", ".join(map(repr, small[:5])) + (" and others" if len(small) > 5 else "")
-        warnings.warn(
+        warn(
             f"{len(small)} of {len(groups)} groups have fewer than {min_group} rows ({shown}); "
-            "their rates say little: merge them, or gather more rows",
-            UserWarning,
-            stacklevel=2,
+            "their rates say little: merge them, or gather more rows"
         )
     drawn = _rates(generator(random_state).multinomial(n, counts / n, size=n_draws).astype(float))
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]

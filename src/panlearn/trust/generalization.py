@@ -17,7 +17,8 @@ adversarial attacks. arXiv:1706.06083
 
 Examples
 --------
->>> from panlearn.trust import generalization
+>>> from panlearn.core.warning import warn
+from panlearn.trust import generalization
 >>> found = generalization.group_errors([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"])
 >>> found.worst, found.worst_group, found.average
 (0.5, 'b', 0.25)
@@ -25,13 +26,13 @@ Examples
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from panlearn.core.warning import warn
 from panlearn.linear import LogisticRegression
 from panlearn.trust._certified import robust_accuracy_curve
 from panlearn.trust._groups import group_codes
@@ -143,11 +144,9 @@ def importance_weights(source: Any, target: Any, classifier: Any = None) -> np.n
     weights /= weights.mean()
     size = effective_size(weights)
     if size < len(first) / 10:
-        warnings.warn(
+        warn(
             f"the weights of {len(first)} rows are worth {size:.1f} of them: the domains hardly "
-            "overlap, and what is estimated with them is not to be relied on",
-            UserWarning,
-            stacklevel=2,
+            "overlap, and what is estimated with them is not to be relied on"
         )
     return weights
 
