@@ -20,8 +20,7 @@ scores. arXiv:1609.05807
 
 Examples
 --------
->>> from panlearn.core.warning import warn
-from panlearn.trust import fairness
+>>> from panlearn.trust import fairness
 >>> y, d, sex = [1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 1, 1, 0, 0, 0], list("mmmmffff")
 >>> table = fairness.group_rates(y, d, sex)
 >>> table.groups, table.rates.acceptance

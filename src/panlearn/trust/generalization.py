@@ -17,8 +17,7 @@ adversarial attacks. arXiv:1706.06083
 
 Examples
 --------
->>> from panlearn.core.warning import warn
-from panlearn.trust import generalization
+>>> from panlearn.trust import generalization
 >>> found = generalization.group_errors([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"])
 >>> found.worst, found.worst_group, found.average
 (0.5, 'b', 0.25)
