@@ -70,5 +70,10 @@ class WassersteinGAN(AdversarialModel):
         return self._perceptron(self._inner_size, 1)
 
     def _objective(self) -> Any:
+        if self.strategy == "fsdp" and self.constraint == "gradient_penalty":
+            raise ValueError(
+                "strategy='fsdp' has no gradients of gradients, which a gradient penalty needs; "
+                "use strategy='ddp', or constraint='clipping'"
+            )
         bounds = (None, self.clip) if self.constraint == "clipping" else (self.penalty, None)
         return wasserstein_game(self._latent, self.n_critic, *bounds)

@@ -40,8 +40,11 @@ class FeedForward(nn.Module):
         return self.down(self.activation(self.up(x)))
 
 
+Other = Tensor | tuple[Tensor, Tensor]
+
+
 class CrossAttention(nn.Module):
-    """Attention to another sequence, whose keys and values are worked out once and kept."""
+    """Attention to another sequence, given by its states or by keys and values that were kept."""
 
     def __init__(self, width: int, n_heads: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -56,9 +59,10 @@ class CrossAttention(nn.Module):
         key, value = split.chunk(2, dim=1)
         return key, value
 
-    def forward(self, x: Tensor, kept: tuple[Tensor, Tensor], mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, other: Other, mask: Tensor | None = None) -> Tensor:
         dropout = self.dropout if self.training else 0.0
-        mean = attention(self.split(x), *kept, mask=mask, dropout=dropout)
+        key, value = other if isinstance(other, tuple) else self.keep(other)
+        mean = attention(self.split(x), key, value, mask=mask, dropout=dropout)
         return self.output(mean.transpose(1, 2).flatten(2))
 
     def split(self, x: Tensor) -> Tensor:
@@ -111,18 +115,18 @@ class Block(nn.Module):
     def forward(
         self,
         x: Tensor,
-        kept: tuple[Tensor, Tensor] | None = None,
+        other: Other | None = None,
         *,
-        kept_mask: Tensor | None = None,
+        other_mask: Tensor | None = None,
         **look: Any,
     ) -> Tensor:
         """Give the next states; `look` goes to the attention of the sequence to itself.
 
-        `kept` are the keys and values of the other sequence.
+        `other` is the other sequence: its states, or what `CrossAttention.keep` made of them.
         """
         x = self.attention(x, **look)
         if self.cross is not None:
-            x = self.cross(x, kept, mask=kept_mask)
+            x = self.cross(x, other, mask=other_mask)
         return self.feed_forward(x)
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:

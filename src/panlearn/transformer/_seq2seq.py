@@ -87,7 +87,7 @@ class EncoderDecoder(nn.Module):
         before = F.pad(target, (1, 0), value=self.end)[:, :-1]
         x = self.embed(self.target, before)
         for block in self.decoder:
-            x = block(x, block.cross.branch.keep(memory), kept_mask=mask, causal=True)
+            x = block(x, memory, other_mask=mask, causal=True)
         return self.head(self.decoder_norm(x))
 
     def alignment(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class EncoderDecoder(nn.Module):
         x = self.embed(self.target, F.pad(target, (1, 0), value=self.end)[:, :-1])
         for block in self.decoder:
             kept, given = block.cross.branch.keep(memory), x
-            x = block(x, kept, kept_mask=mask, causal=True)
+            x = block(x, kept, other_mask=mask, causal=True)
         given = block.attention(given, causal=True)
         asks = block.cross.norm(given) if block.cross.before else given
         weights = attention_weights(block.cross.branch.split(asks), kept[0], mask=mask)
@@ -117,7 +117,7 @@ class Decoding:
         x = self.module.embed(self.module.target, last[:, None], self.n_steps)
         self.n_steps += 1
         for i, block in enumerate(self.module.decoder):
-            x = block(x, self.kept[i], kept_mask=self.mask, remember=self._remember(i))
+            x = block(x, self.kept[i], other_mask=self.mask, remember=self._remember(i))
         return self.module.head(self.module.decoder_norm(x[:, 0]))
 
     def _remember(self, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
