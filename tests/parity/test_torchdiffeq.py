@@ -54,7 +54,7 @@ def test_euler():
 def test_event():
     field = Field()
     start = torch.full((1, 2), 0.5, dtype=torch.float64)
-    threshold = float(odeint(field, start, [0.0, 1.0]).y[-1, 0, 0])
+    threshold = float(odeint(field, start, [0.0, 1.0]).y[-1, 0, 0].detach())
     options = {"rtol": 1e-10, "atol": 1e-11}
 
     def event(t, y):

@@ -42,7 +42,7 @@ class TestCoefficients:
         assert len(ax.patches) == 1
 
     def test_a_pipeline_gives_the_names_that_reach_the_model(self, ax):
-        from panlearn.compare.table import preprocessor
+        from panlearn.compare.preparation import preprocessor
 
         X = pd.DataFrame({"n": [1.0, 2.0, 3.0, 4.0], "c": ["a", "b", "a", "b"]})
         model = make_pipeline(preprocessor(X, Ridge()), Ridge()).fit(X, [1.0, 2.0, 3.0, 4.0])

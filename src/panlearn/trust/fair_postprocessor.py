@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import Fraction, NonNegative
 from panlearn.core.splitmix import mixed
@@ -88,6 +89,8 @@ class FairPostprocessor(ClassifierMixin, Estimator):
     >>> fairness.group_rates(y, d, group).gaps["independence"] < 0.02
     True
     """
+
+    capabilities = Capabilities(sparse=True)  # as far as the wrapped classifier takes it
 
     estimator: Any = None
     _: KW_ONLY
