@@ -107,7 +107,9 @@ def current_step() -> Step | None:
 class Dropout(nn.Module):
     """Leave out a share of the entries in training, and scale the others up.
 
-    Inside a run it draws for the whole batch, see `Step`; elsewhere from PyTorch's generator.
+    Inside a run it draws for the whole batch, see `Step`; elsewhere from PyTorch's generator. Rows
+    that are padded to the longest at hand draw by that length: how a batch of texts is spread over
+    processes and pieces then changes what is left out.
     """
 
     def __init__(self, rate: float = 0.5) -> None:
