@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 
 from benchmarks.harness import Workload
-from panlearn.neural import RecurrentTagger, RecurrentSeq2Seq
+from panlearn.neural import RecurrentSeq2Seq, RecurrentTagger
 
 EPOCHS, SIZE, RATE = 5, 64, 5e-3
 CELLS = {"elman": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}

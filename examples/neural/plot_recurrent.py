@@ -12,7 +12,7 @@ is to say which it is. For that its state has to hold one bit through the noise.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from panlearn.neural import RecurrentTagger, RecurrentForecaster
+from panlearn.neural import RecurrentForecaster, RecurrentTagger
 
 rng = np.random.default_rng(0)
 
