@@ -1,6 +1,7 @@
 """scikit-learn's own estimator checks, on every estimator of the library."""
 
 import pytest
+from sklearn.base import is_classifier, is_clusterer, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -55,6 +56,13 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 }
 
 
+def _quick(cls):
+    """The defaults, but for models that are asked for no accuracy and would learn for long."""
+    made = cls()
+    asked = is_classifier(made) or is_regressor(made) or is_clusterer(made)
+    return made if asked or not hasattr(made, "max_epochs") else cls(max_epochs=3)
+
+
 # The checks fit random labels and a handful of rows; what a method says of these is not at issue.
 @pytest.mark.filterwarnings("ignore:X has rank:scipy.linalg.LinAlgWarning")
 @pytest.mark.filterwarnings("ignore:The covariance of class:scipy.linalg.LinAlgWarning")
@@ -62,7 +70,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 @parametrize_with_checks(
     # a sample of a model of sequences is a sequence: checks that feed and shuffle rows cannot hold
     # of it, and tests/contract/test_sequences.py has what holds instead
-    [cls() for _, cls in panlearn.all_estimators() if get_tags(cls()).input_tags.two_d_array],
+    [_quick(cls) for _, cls in panlearn.all_estimators() if get_tags(cls()).input_tags.two_d_array],
     expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}),
     xfail_strict=False,  # sums of another order are equal on some processors
 )
