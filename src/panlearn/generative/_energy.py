@@ -18,8 +18,7 @@ Energy = Callable[[torch.Tensor], torch.Tensor]
 class EnergyNetwork(nn.Module):
     r""":math:`E(x) = \frac12 \lVert x \rVert^2 + f(x)`, and where its persistent chains are.
 
-    An f of bounded slope, such as a perceptron, leaves :math:`e^{-E}` with a finite integral, and
-    Langevin's moves, if shorter than 4, with a way back from anywhere.
+    An f of bounded slope, such as a perceptron, leaves :math:`e^{-E}` with a finite integral.
     """
 
     chains: torch.Tensor | None
@@ -45,15 +44,39 @@ def half_square(x: torch.Tensor) -> torch.Tensor:
 
 def langevin(
     energy: Energy, x: torch.Tensor, draws: Draws, n_steps: int, step_size: float
-) -> torch.Tensor:
-    r"""Move :math:`x \leftarrow x - \frac\epsilon2 \nabla E(x) + \sqrt\epsilon\, \xi`, n times."""
+) -> tuple[torch.Tensor, torch.Tensor]:
+    r"""Move :math:`x' = x - \frac\epsilon2 \nabla E(x) + \sqrt\epsilon\, \xi`, or stay, n times.
+
+    .. math::
+        \min\bigl(1,\ e^{E(x) - E(x') + (\lVert \xi \rVert^2 - \lVert \xi' \rVert^2) / 2}\bigr),
+        \qquad \xi' = \tfrac{\sqrt\epsilon}2 \bigl(\nabla E(x) + \nabla E(x')\bigr) - \xi
+
+    is the probability to go. Where chains are, and the share of its moves that each has made.
+    """
+    root = math.sqrt(step_size)
+    x = x.detach()
+    height, slope = _height_and_slope(energy, x)
+    made = torch.zeros_like(height)
     for _ in range(n_steps):
-        with torch.enable_grad():
-            x = x.detach().requires_grad_()
-            (slope,) = torch.autograd.grad(energy(x).sum(), x)
         noise = draws.normal(*x.shape[1:], dtype=x.dtype)
-        x = x.detach() - step_size / 2 * slope + math.sqrt(step_size) * noise
-    return x
+        there = x - step_size / 2 * slope + root * noise
+        new_height, new_slope = _height_and_slope(energy, there)
+        back = root / 2 * (slope + new_slope) - noise
+        log_ratio = height - new_height + half_square(noise) - half_square(back)
+        goes = draws.uniform(dtype=x.dtype).log() < log_ratio
+        made += goes
+        height = torch.where(goes, new_height, height)
+        wide = goes.reshape(-1, *[1] * (x.ndim - 1))
+        x, slope = torch.where(wide, there, x), torch.where(wide, new_slope, slope)
+    return x, made / n_steps
+
+
+def _height_and_slope(energy: Energy, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        height = energy(x)
+        (slope,) = torch.autograd.grad(height.sum(), x)
+    return height.detach(), slope
 
 
 def contrastive_losses(n_steps: int, step_size: float, penalty: float) -> Any:
@@ -69,12 +92,12 @@ def contrastive_losses(n_steps: int, step_size: float, penalty: float) -> Any:
         real = batch[0]
         low = 0 if step.share.idle else step.share.low
         start = real if module.chains is None else module.chains[low : low + len(real)]
-        chain = langevin(module, start, step, n_steps, step_size)
+        chain, acceptance = langevin(module, start, step, n_steps, step_size)
         if module.chains is not None and step.training:
             _keep(module.chains, chain, low, step)
         at_real, at_chain = module.added(torch.cat([real, chain])).chunk(2)
         energy, chain_energy = half_square(real) + at_real, half_square(chain) + at_chain
-        step.note(energy=energy, chain_energy=chain_energy)
+        step.note(energy=energy, chain_energy=chain_energy, acceptance=acceptance)
         return energy - chain_energy + penalty * (at_real.square() + at_chain.square())
 
     return objective

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import nn
 
-from panlearn.core.parameters import BelowOne, Bounds, Count, NonNegative, Positive
+from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
 from panlearn.generative._base import UnconditionalModel
 from panlearn.generative._energy import EnergyNetwork, contrastive_losses, langevin
 from panlearn.generative._sizes import Sizes, hidden_sizes
@@ -27,8 +27,9 @@ class EnergyModel(UnconditionalModel):
         -\nabla_\theta \log p(x) = \nabla_\theta E(x) - \mathbb E_{\tilde x \sim p}
         \nabla_\theta E(\tilde x)
 
-    with x standardised, and :math:`\tilde x` from moves
-    :math:`\tilde x - \frac\epsilon2 \nabla E(\tilde x) + \sqrt\epsilon\, \xi` of Langevin.
+    with x standardised, and :math:`\tilde x` from Langevin's moves to
+    :math:`\tilde x - \frac\epsilon2 \nabla E(\tilde x) + \sqrt\epsilon\, \xi`, made or refused by
+    the rule of Metropolis and Hastings.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class EnergyModel(UnconditionalModel):
     n_steps : int, default=20
         Moves of each chain in a step of training.
     step_size : float, default=0.1
-        The length :math:`\epsilon` of a move, below two.
+        The length :math:`\epsilon` of a move; ``history_["acceptance"]`` says how many are made.
     penalty : float, default=1e-3
         The weight of :math:`f_\theta(x)^2 + f_\theta(\tilde x)^2` in the loss, which keeps the
         energies, whose constant is free, from drifting.
@@ -58,13 +59,14 @@ class EnergyModel(UnconditionalModel):
     There are as many persistent chains as `batch_size`, which a checkpoint holds and a warm start
     goes on with; with `ema_decay` what is left of them in the end is an average, from which a warm
     start takes some steps to recover. A step of training costs `n_steps` passes through the network
-    more than one of a regressor. Moves are not refused, so that it is the law of the moves that is
-    brought to that of the examples: of a normal column it has the variance
-    :math:`1 / (a - \epsilon a^2 / 4)` if the energy is :math:`a x^2 / 2`. `sample` makes the same
-    moves. Chains that start at examples do not see low energies far from these; persistent ones
-    come there in time. The half square, of which the papers know nothing, keeps Z finite and the
-    chains from running away; tails are those of a normal. The loss compares two energies and does
-    not say how good a model is. Images are taken as rows of their pixels.
+    more than one of a regressor. Chains that start at examples do not see low energies far from
+    these; persistent ones come there in time.
+
+    Du and Mordatch make every move, with less noise than is Langevin's: then the law of the chains
+    is another than the model's, and steep energies, where moves lead too far, grow without bound.
+    Here moves may be refused, which costs no pass more. The half square is an addition too: with it
+    Z is finite whatever the network, and the tails are those of a normal. The loss is a difference
+    of energies, and does not say how good a model is. Images are taken as rows of their pixels.
 
     References
     ----------
@@ -95,7 +97,7 @@ class EnergyModel(UnconditionalModel):
     activation: Activation = "silu"
     training: Literal["persistent", "contrastive_divergence"] = "persistent"
     n_steps: Count = 20
-    step_size: Annotated[float, Bounds(0, 2)] = 0.1
+    step_size: Positive[float] = 0.1
     penalty: NonNegative[float] = 1e-3
     n_sampling_steps: Count = 500
     learning_rate: Positive[float] = 1e-3
@@ -112,7 +114,7 @@ class EnergyModel(UnconditionalModel):
 
     def _generate(self, draws: Draws, n: int) -> torch.Tensor:
         noise = draws.normal(*self._inner_shape, dtype=self._dtype)
-        return langevin(self.module_, noise, draws, self.n_sampling_steps, self.step_size)
+        return langevin(self.module_, noise, draws, self.n_sampling_steps, self.step_size)[0]
 
     def energy(self, X: Any) -> np.ndarray:
         r"""Give the energy of each example: minus the log density, but for a constant.
