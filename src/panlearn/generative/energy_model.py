@@ -65,8 +65,10 @@ class EnergyModel(UnconditionalModel):
     Du and Mordatch make every move, with less noise than is Langevin's: then the law of the chains
     is another than the model's, and steep energies, where moves lead too far, grow without bound.
     Here moves may be refused, which costs no pass more. The half square is an addition too: with it
-    Z is finite whatever the network, and the tails are those of a normal. The loss is a difference
-    of energies, and does not say how good a model is. Images are taken as rows of their pixels.
+    Z is finite whatever the network, which begins as zero, and the tails are those of a normal. The
+    loss is a difference of energies, and does not say how good a model is; the shares of modes far
+    apart, between which chains seldom move, are learned last. Images are taken as rows of their
+    pixels.
 
     References
     ----------
@@ -105,9 +107,12 @@ class EnergyModel(UnconditionalModel):
 
     def _network(self) -> nn.Module:
         sizes = (self._inner_size, *hidden_sizes(self.hidden_layer_sizes), 1)
+        network = MLP(sizes, self.activation)
+        for last in network.layers[-1].parameters():  # begin with the standard normal
+            nn.init.zeros_(last)
         persistent = self.training == "persistent"
         chains = torch.randn(self.batch_size, *self._inner_shape) if persistent else None
-        return EnergyNetwork(MLP(sizes, self.activation), chains)
+        return EnergyNetwork(network, chains)
 
     def _objective(self) -> Objective:
         return contrastive_losses(self.n_steps, self.step_size, self.penalty)
