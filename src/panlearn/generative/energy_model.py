@@ -33,13 +33,13 @@ class EnergyModel(UnconditionalModel):
 
     Parameters
     ----------
-    hidden_layer_sizes : int or tuple of int, default=(128, 128)
+    hidden_layer_sizes : int or tuple of int, default=(64, 64)
         Units of the hidden layers of :math:`f_\theta`.
     activation : str, default="silu"
         Their activation, as in `neural.MLPClassifier`.
     training : {"persistent", "contrastive_divergence"}, default="persistent"
         Where the chains of a step start: where those of the step before ended, or at the examples.
-    n_steps : int, default=20
+    n_steps : int, default=10
         Moves of each chain in a step of training.
     step_size : float, default=0.1
         The length :math:`\epsilon` of a move; ``history_["acceptance"]`` says how many are made.
@@ -94,15 +94,15 @@ class EnergyModel(UnconditionalModel):
     True
     """
 
-    hidden_layer_sizes: Sizes = (128, 128)
+    hidden_layer_sizes: Sizes = (64, 64)
     _: KW_ONLY
     activation: Activation = "silu"
     training: Literal["persistent", "contrastive_divergence"] = "persistent"
-    n_steps: Count = 20
+    n_steps: Count = 10
     step_size: Positive[float] = 0.1
     penalty: NonNegative[float] = 1e-3
     n_sampling_steps: Count = 500
-    learning_rate: Positive[float] = 1e-3
+    learning_rate: Positive[float] = 5e-3
     ema_decay: BelowOne | None = 0.99
 
     def _network(self) -> nn.Module:
