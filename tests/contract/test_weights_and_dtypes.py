@@ -11,6 +11,7 @@ NOT_UNIQUE = {"MatrixFactorization", "NMF"}
 NOT_UNIQUE |= {
     "BYOL",
     "ContinuousNormalizingFlow",
+    "EnergyModel",
     "ImportanceWeightedVAE",
     "InfoGAN",
     "MaskedAutoregressiveFlow",

@@ -18,6 +18,7 @@ from panlearn.generative.continuous_normalizing_flow import (  # noqa: E402
     ContinuousNormalizingFlow,
 )
 from panlearn.generative.diffusion_model import DiffusionModel  # noqa: E402
+from panlearn.generative.energy_model import EnergyModel  # noqa: E402
 from panlearn.generative.gan import GAN  # noqa: E402
 from panlearn.generative.importance_weighted_vae import ImportanceWeightedVAE  # noqa: E402
 from panlearn.generative.info_gan import InfoGAN  # noqa: E402
@@ -43,6 +44,7 @@ __all__ = [
     "ConditionalVAE",
     "ContinuousNormalizingFlow",
     "DiffusionModel",
+    "EnergyModel",
     "ImportanceWeightedVAE",
     "InfoGAN",
     "MaskedAutoregressiveFlow",
