@@ -61,11 +61,10 @@ def _linear_flow(precision: np.ndarray, mean: np.ndarray) -> Any:
     limit = -np.log(1e-3)
     shift = -precision @ mean
     with torch.no_grad():
-        layer.linears[0].weight.zero_()
-        layer.linears[0].weight[2, 0] = precision[1, 0]
-        layer.linears[0].bias.copy_(
-            _tensor(np.column_stack([shift, a / (1 - np.abs(a) / limit)]).ravel())
-        )
+        linear: Any = layer.linears[0]
+        linear.weight.zero_()
+        linear.weight[2, 0] = precision[1, 0]
+        linear.bias.copy_(_tensor(np.column_stack([shift, a / (1 - np.abs(a) / limit)]).ravel()))
     return Flow([layer])
 
 
@@ -155,7 +154,12 @@ def the_triangular_map_is_unique() -> Iterator[Evidence]:
     to a permutation, as the text has it.
     """
     X = stats.qmc.MultivariateNormalQMC([0, 0], seed=0).random(2048) @ _L.T + _MEAN
-    settings = {"max_epochs": 200, "batch_size": 2048, "learning_rate": 0.1, "schedule": "cosine"}
+    settings: Any = {
+        "max_epochs": 200,
+        "batch_size": 2048,
+        "learning_rate": 0.1,
+        "schedule": "cosine",
+    }
     model = MaskedAutoregressiveFlow(
         transforms=1, hidden_layer_sizes=(), random_state=0, **settings
     ).fit(X)
@@ -193,7 +197,12 @@ def gaussian_conditionals_with_a_curved_mean() -> Iterator[Evidence]:
     x2 = noise[:, 0] ** 2 + noise[:, 1]
     yield equal("skewness", stats.skew(x2), 8 / 3**1.5, 0.05)
     X = np.column_stack([noise[:, 0], x2])[:4096]
-    settings = {"max_epochs": 15, "learning_rate": 0.01, "schedule": "cosine", "random_state": 0}
+    settings: Any = {
+        "max_epochs": 15,
+        "learning_rate": 0.01,
+        "schedule": "cosine",
+        "random_state": 0,
+    }
     flow = MaskedAutoregressiveFlow(transforms=1, **settings).fit(X)
     learned = stats.skew(flow.sample(20_000, random_state=0)[:, 1])
     yield equal("skewness of what one layer of Gaussians makes", learned, 8 / 3**1.5, 0.25)

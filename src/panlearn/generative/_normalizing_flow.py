@@ -165,7 +165,8 @@ class NormalizingFlow(FlowModel):
         """The parts of one layer."""
 
     def _network(self) -> nn.Module:
-        features, parts = self._inner_size, []
+        features = self._inner_size
+        parts: list[nn.Module] = []
         for number in range(self.transforms):
             parts += [ActNorm(features)] if self.actnorm else []
             parts += self._layers(features, self._condition_size, number)

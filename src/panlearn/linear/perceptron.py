@@ -223,7 +223,9 @@ class Perceptron(LinearClassifier, Iterative):
 
     def _start(self, classes: np.ndarray, rows: Rows) -> None:
         require_two_classes(classes)
-        before = [getattr(self, name, None) for name in ("classes_", "coef_", "intercept_")]
+        before: list[Any] = [
+            getattr(self, name, None) for name in ("classes_", "coef_", "intercept_")
+        ]
         self.classes_ = classes
         problems = self._signs().shape[1]
         self.coef_ = np.zeros((problems, rows.n_features), dtype=rows.dtype)

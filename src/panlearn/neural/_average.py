@@ -29,7 +29,8 @@ class Follower:
     def follow(self, leader: nn.Module, t: int) -> None:
         """Follow after update t of the leader, counted from zero."""
         decay = min(self.decay, (1 + t) / (10 + t))
-        for part in self.module.modules():
+        parts: Any = self.module.modules()
+        for part in parts:
             if hasattr(part, "reshard"):  # what was called and has no way back is still whole
                 part.reshard()
         pairs = zip(_tensors(self.module), _tensors(leader), strict=True)

@@ -107,7 +107,7 @@ class RecurrentTagger(RecurrentEstimator):
         objective = step_losses(inputs, Sequences(labels.codes, inputs.offsets), weight)
         return self._train(objective, np.flatnonzero(weight > 0))
 
-    def _scores(self, X: Any) -> tuple[np.ndarray, Sequences, bool]:
+    def _step_scores(self, X: Any) -> tuple[np.ndarray, Sequences, bool]:
         sequences, single = self._read_new(X)
         return self._read_out(sequences, true_steps), sequences, single
 
@@ -124,7 +124,7 @@ class RecurrentTagger(RecurrentEstimator):
         list of ndarray of shape (T, n_classes)
             For a single sequence the array alone.
         """
-        scores, sequences, single = self._scores(X)
+        scores, sequences, single = self._step_scores(X)
         return _sequences.as_given(log_softmax(scores, axis=1), sequences, single)
 
     def predict_proba(self, X: Any) -> Any:
@@ -140,7 +140,7 @@ class RecurrentTagger(RecurrentEstimator):
         list of ndarray of shape (T, n_classes)
             For a single sequence the array alone.
         """
-        scores, sequences, single = self._scores(X)
+        scores, sequences, single = self._step_scores(X)
         return _sequences.as_given(np.exp(log_softmax(scores, axis=1)), sequences, single)
 
     def predict(self, X: Any) -> Any:
@@ -156,7 +156,7 @@ class RecurrentTagger(RecurrentEstimator):
         list of ndarray of shape (T,)
             For a single sequence the array alone.
         """
-        scores, sequences, single = self._scores(X)
+        scores, sequences, single = self._step_scores(X)
         return _sequences.as_given(self.classes_[scores.argmax(axis=1)], sequences, single)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -175,7 +175,7 @@ class RecurrentTagger(RecurrentEstimator):
         -------
         float
         """
-        scores, sequences, single = self._scores(X)
+        scores, sequences, single = self._step_scores(X)
         weight = _sequences.read_weights(sample_weight, len(sequences))
         true = np.concatenate([np.asarray(t) for t in ([y] if single else y)])
         found = self.classes_[scores.argmax(axis=1)]

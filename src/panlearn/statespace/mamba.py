@@ -103,7 +103,8 @@ class Mamba(CorpusModel):
 
     def _generation(self, prompts: list[np.ndarray], **how: Any) -> MambaGeneration:
         del how["max_tokens"]  # no room has to be made for them
-        return MambaGeneration(self._decoder, prompts, **how)
+        decoder: Any = self._decoder
+        return MambaGeneration(decoder, prompts, **how)
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> Self:

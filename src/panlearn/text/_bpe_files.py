@@ -62,7 +62,7 @@ def _style(document: dict[str, Any], ignore_merges: bool) -> State:
     kinds = [step.get("type") for step in _steps(normalizer, "normalizers")]
     if cut is not None and cut.get("type") == "Metaspace":
         return style | {"alphabet": "characters", "prefix": _metaspace(cut, kinds)}
-    if cut is None and "Replace" in kinds:
+    if cut is None and normalizer is not None and "Replace" in kinds:
         return style | {"alphabet": "characters", "prefix": _prepend(normalizer, kinds)}
     if kinds not in ([], ["NFC"], ["NFD"], ["NFKC"], ["NFKD"]):
         raise ValueError(f"the file normalises text by {kinds}; only normal forms are known")
