@@ -8,10 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 from torch import nn
 from torch.nn import functional as F
 
@@ -19,18 +16,15 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import BelowOne, Count, Positive
 from panlearn.core.random import generator
-from panlearn.core.sources import ArrayRows
 from panlearn.neural import layers as _layers
-from panlearn.neural._estimator import DeepEstimator, to_arrays, to_tensors
+from panlearn.neural._estimator import to_arrays, to_tensors
+from panlearn.neural._image_classifier import ImageClassifier
 from panlearn.neural._images import read_images
-from panlearn.neural._objectives import softmax_loss
-from panlearn.neural._scaling import moments
-from panlearn.neural._step import Step
-from panlearn.neural.augmentation import Augmentation
+from panlearn.neural._run import Run
 
 
 @dataclass(eq=False, repr=False)
-class ConvNetClassifier(ClassifierMixin, DeepEstimator):
+class ConvNetClassifier(ImageClassifier):
     r"""A stack of convolutions and other layers, and a softmax over the classes.
 
     .. math::
@@ -108,8 +102,6 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
 
     layers: Literal["small", "lenet", "alexnet", "resnet"] | list | tuple = "small"
     _: KW_ONLY
-    image_shape: tuple | list | None = None
-    augment: Augmentation | None = None
     label_smoothing: BelowOne = 0.05
     max_epochs: Count | None = 20
     learning_rate: Positive[float] = 3e-3
@@ -135,7 +127,7 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         """
         images, y, weight = self._begin(X, y, None, sample_weight)
         rng = generator(self.random_state)
-        self._train(self._initial(rng), images, y, weight, rng)
+        self._set_fitted(self._train(self._initial(rng), images, y, weight, rng))
         return self
 
     @fitting
@@ -168,23 +160,15 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         module = self._initial(rng) if first else self._with_weights()
         state = to_tensors(self.optimizer_state_) if not first else None
         more: dict[str, Any] = {"max_epochs": 1, "schedule": "constant", "whole": True}
-        self._train(module, images, y, weight, rng, optimizer_state=state, **more)
+        run = self._train(module, images, y, weight, rng, optimizer_state=state, **more)
+        self._set_fitted(run)
         return self
 
     def _begin(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, reset: bool = True
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Images, codes of their labels, and weights; what can be known of them is kept."""
-        if y is None:
-            raise ValueError("ConvNetClassifier requires y to be passed, but the target y is None")
-        given = self.image_shape
-        images, y, shape = read_images(
-            self, X, column_or_1d(y, warn=True), given=given, reset=reset
-        )
-        check_classification_targets(y)
-        weight = _check_sample_weight(
-            sample_weight, images[:, 0, 0], dtype=images.dtype, ensure_non_negative=True
-        )
+        images, y, weight, shape = self._read_labelled(X, y, sample_weight, reset)
         found = np.unique(y if classes is None else classes)
         if reset:
             require_two_classes(found)
@@ -195,107 +179,17 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         kept = weight > 0
         images, y, weight = images[kept], y[kept], weight[kept]
         if reset and not (self.warm_start and "mean_" in vars(self)):
-            pixels = np.moveaxis(images, 1, -1).reshape(len(images), -1, images.shape[1])
-            mean, scale = moments(pixels, weight)
-            self.mean_, self.scale_ = mean.astype(images.dtype), scale.astype(images.dtype)
+            self._learn_scale(images, weight)
         return images, np.searchsorted(self.classes_, y), weight
+
+    def _set_fitted(self, run: Run) -> None:
+        self.optimizer_state_ = to_arrays(run.players[""].optimizer.state_dict())
 
     def _stack(self) -> list[Any]:
         return _layers.network(self.layers) if isinstance(self.layers, str) else list(self.layers)
 
     def _build(self) -> nn.Module:
         return _layers.stack(self._stack(), self.image_shape_, len(self.classes_))
-
-    def _train(
-        self,
-        module: nn.Module,
-        images: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        rng: np.random.Generator,
-        **settings: Any,
-    ) -> None:
-        losses = softmax_loss(self.label_smoothing)
-
-        def objective(module: nn.Module, batch: Any, step: Step) -> Any:
-            images, *rest = batch
-            if step.training and self.augment is not None:
-                images = self.augment(images, step)
-            return losses(module, (images, *rest))
-
-        share = weight / weight.max()  # the loss is a mean: only ratios count, and float32 is short
-        data = (self._scaled(images), y, share.astype(np.float32))
-        rows = ArrayRows(images, self.classes_[y], weight)
-        run = self._learn(module, objective, data, rng, rows=rows, strata=y, **settings)
-        self.optimizer_state_ = to_arrays(run.players[""].optimizer.state_dict())
-
-    def _scaled(self, images: np.ndarray) -> np.ndarray:
-        mean, scale = (a[:, None, None].astype(images.dtype) for a in (self.mean_, self.scale_))
-        return np.asarray((images - mean) / scale, dtype=np.float32)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores of the classes before the softmax.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-            For two classes the difference, of shape (n,).
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def _scores(self, X: Any) -> np.ndarray:
-        self._require_fitted()
-        images, _, _ = read_images(self, X, reset=False)
-        return self._outputs(self._scaled(images), size=256).astype(images.dtype)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return log_softmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each image.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
 
     def feature_maps(self, X: Any, layer: int = 0) -> np.ndarray:
         """Give what a layer makes of images.
@@ -344,8 +238,3 @@ class ConvNetClassifier(ClassifierMixin, DeepEstimator):
         chosen = F.log_softmax(self.module_(pixels), dim=1)[torch.arange(len(codes)), codes]
         (slope,) = torch.autograd.grad(chosen.sum(), pixels)
         return np.abs(slope.numpy() / self.scale_[:, None, None]).max(axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags

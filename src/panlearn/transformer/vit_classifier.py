@@ -9,38 +9,20 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import nn
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
 from panlearn.core.random import generator
-from panlearn.core.sources import ArrayRows
-from panlearn.neural._estimator import DeepEstimator
+from panlearn.neural._image_classifier import ImageClassifier
 from panlearn.neural._images import Shape, read_images
-from panlearn.neural._objectives import softmax_loss
-from panlearn.neural._scaling import moments
-from panlearn.neural._step import Step
-from panlearn.neural.augmentation import Augmentation
 from panlearn.transformer import _vit_files
 from panlearn.transformer._vit import VisionEncoder, resized
 
 
-class _Learned:
-    """What `fit` sets; here, and not among the fields."""
-
-    classes_: np.ndarray
-    image_shape_: Shape
-    mean_: np.ndarray
-    scale_: np.ndarray
-
-
 @dataclass(eq=False, repr=False)
-class ViTClassifier(ClassifierMixin, _Learned, DeepEstimator):
+class ViTClassifier(ImageClassifier):
     r"""An image cut into patches that look at each other, and a token that tells the class.
 
     .. math::
@@ -133,9 +115,6 @@ class ViTClassifier(ClassifierMixin, _Learned, DeepEstimator):
     dropout: BelowOne = 0.0
     norm_epsilon: Positive[float] = 1e-12
     activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
-    image_shape: tuple | list | None = None
-    augment: Augmentation | None = None
-    label_smoothing: BelowOne = 0.0
     learning_rate: Positive[float] = 3e-3
     schedule: str | Callable = "warmup_cosine"
     weight_decay: NonNegative[float] = 0.01
@@ -159,17 +138,10 @@ class ViTClassifier(ClassifierMixin, _Learned, DeepEstimator):
         ViTClassifier
             The classifier itself.
         """
-        if y is None:
-            raise ValueError("ViTClassifier requires y to be passed, but the target y is None")
         if self.width % self.n_heads:
             raise ValueError(f"width={self.width} is not a multiple of n_heads={self.n_heads}")
         known = self.warm_start and "weights_" in vars(self)
-        labels = column_or_1d(y, warn=True)
-        images, labels, shape = read_images(self, X, labels, given=self.image_shape)
-        check_classification_targets(labels)
-        weight = _check_sample_weight(
-            sample_weight, images[:, 0, 0], dtype=images.dtype, ensure_non_negative=True
-        )
+        images, labels, weight, shape = self._read_labelled(X, y, sample_weight)
         classes = np.unique(labels)
         require_two_classes(classes)
         if known:
@@ -179,26 +151,11 @@ class ViTClassifier(ClassifierMixin, _Learned, DeepEstimator):
         kept = weight > 0
         images, labels, weight = images[kept], labels[kept], weight[kept]
         if not known:
-            pixels = np.moveaxis(images, 1, -1).reshape(len(images), -1, images.shape[1])
-            mean, scale = moments(pixels, weight)
-            self.mean_, self.scale_ = mean.astype(images.dtype), scale.astype(images.dtype)
-        self._train(images, np.searchsorted(self.classes_, labels), weight)
-        return self
-
-    def _train(self, images: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> None:
-        losses = softmax_loss(self.label_smoothing)
-
-        def objective(module: nn.Module, batch: Any, step: Step) -> Any:
-            pixels, *rest = batch
-            if step.training and self.augment is not None:
-                pixels = self.augment(pixels, step)
-            return losses(module, (pixels, *rest))
-
+            self._learn_scale(images, weight)
         rng = generator(self.random_state)
-        share = (weight / weight.max()).astype(np.float32)
-        data = (self._scaled(images), codes, share)
-        rows = ArrayRows(images, self.classes_[codes], weight)
-        self._learn(self._initial(rng), objective, data, rng, rows=rows, strata=codes)
+        codes = np.searchsorted(self.classes_, labels)
+        self._train(self._initial(rng), images, codes, weight, rng)
+        return self
 
     def _adapt(self, shape: Shape, classes: np.ndarray) -> None:
         """Make what is known fit images of another size and other labels."""
@@ -231,74 +188,6 @@ class ViTClassifier(ClassifierMixin, _Learned, DeepEstimator):
             norm_epsilon=self.norm_epsilon,
             activation=self.activation,
         )
-
-    def _scaled(self, images: np.ndarray) -> np.ndarray:
-        mean, scale = (a[:, None, None].astype(images.dtype) for a in (self.mean_, self.scale_))
-        return np.asarray((images - mean) / scale, dtype=np.float32)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        self._require_fitted()
-        images, _, _ = read_images(self, X, reset=False)
-        return self._outputs(self._scaled(images), size=256).astype(images.dtype)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores of the classes before the softmax.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-            For two classes the difference, of shape (n,).
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return log_softmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each image.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
 
     def attention_maps(self, X: Any) -> np.ndarray:
         """Say which patch looks at which.
@@ -358,11 +247,6 @@ class ViTClassifier(ClassifierMixin, _Learned, DeepEstimator):
             model._adapt((model.image_shape_[0], *image_size), model.classes_)
         model.n_features_in_ = int(np.prod(model.image_shape_))
         return model
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def _grid(shape: Shape, patch: tuple[int, int]) -> tuple[int, int]:
