@@ -98,7 +98,8 @@ def describe(name: str, family: str, thing: Any) -> dict[str, Any]:
     parts = sections(thing)
     summary, _, rest = parts[""].partition("\n\n")
     meanings = _entries(parts.get("Parameters", ""))
-    signature = inspect.signature(thing).parameters.values()
+    # a value, such as a distance with its scores, takes no parameters
+    signature = inspect.signature(thing).parameters.values() if callable(thing) else ()
     return {
         "name": name,
         "family": family,
