@@ -75,7 +75,7 @@ def test_memory_is_asked_for_first(monkeypatch, rng):
 
 def test_streams_are_refused(rng):
     batches = [(rng.normal(size=(5, 2)), rng.normal(size=5)) for _ in range(2)]
-    with pytest.raises(ValueError, match="one array"):
+    with pytest.raises(ValueError, match="takes data in memory"):
         KernelRidge().fit(batches)
 
 

@@ -21,7 +21,7 @@ Examples
 >>> round(KL().between(p, q).item(), 4)
 0.1438
 >>> round(JensenShannon().between(p, q).item(), 4)  # not halved
-0.0674
+0.0676
 """
 
 from __future__ import annotations
