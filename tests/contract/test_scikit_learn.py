@@ -36,15 +36,14 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
     ),
-    "ConvNetClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": "sums of another order in float32 differ "
-        "in the seventh digit, and the steps of training carry that on"
-    },
-    "ViTClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": "sums of another order in float32 differ "
-        "in the seventh digit, and the steps of training carry that on",
-        "check_methods_subset_invariance": "asks for seven digits; products of one image and of "
-        "many are summed in another order, in float32",
+    **{
+        name: {
+            "check_sample_weight_equivalence_on_dense_data": "sums of another order in float32 "
+            "differ in the seventh digit, and the steps of training carry that on",
+            "check_methods_subset_invariance": "asks for seven digits; products of one image and "
+            "of many are summed in another order, in float32",
+        }
+        for name in ("ConvNetClassifier", "ViTClassifier")
     },
     "SVC": dict.fromkeys(
         (

@@ -52,9 +52,17 @@ def test_a_value_that_the_field_allows_is_used_or_refused_by_name(every_class, l
             if refusal:
                 assert any(n in refusal for n in _annotations(every_class)), (name, value, refusal)
                 continue
-            for output in library.outputs(model, X).values():
+            try:
+                outputs = library.outputs(model, X)
+            except ValueError as error:  # as of a network that learned at a rate of one
+                assert "beyond the floats" in str(error), (name, value)  # noqa: PT017
+                continue
+            for method, output in outputs.items():
                 if np.asarray(output).dtype.kind == "f":
-                    assert np.isfinite(output).all(), (name, value)
+                    fine = np.isfinite(output)
+                    if method == "score_samples":  # the logarithm of a density of zero
+                        fine |= output == -np.inf
+                    assert fine.all(), (name, value)
 
 
 def _refusal(call):

@@ -77,7 +77,9 @@ class AdversarialModel(UnconditionalModel):
     def _target(self, module: Any) -> dict[str, Player]:
         own: dict[str, Any] = {}
         if self.optimizer == "adam":
-            own["optimizer"] = functools.partial(torch.optim.Adam, betas=(self.momentum, 0.9))
+            own["optimizer"] = functools.partial(
+                torch.optim.Adam, betas=(float(self.momentum), 0.9)
+            )
         rates = {"critic": self.critic_learning_rate}
         return {
             name: Player(part, learning_rate=rates.get(name), **own)

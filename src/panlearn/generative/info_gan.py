@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
-from panlearn.core.parameters import Count, NonNegative, RandomState
+from panlearn.core.parameters import Bounds, Count, NonNegative, RandomState
 from panlearn.generative._adversarial import AdversarialModel, critic_losses
 from panlearn.generative._likelihoods import gaussian_log_density
 from panlearn.generative.divergences import JensenShannon
@@ -71,7 +71,7 @@ class InfoGAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, A
 
     _: KW_ONLY
     n_clusters: Count = 8
-    n_continuous: NonNegative[int] = 0
+    n_continuous: Annotated[int, Bounds(0, 10**6, closed_low=True, closed_high=True)] = 0
     information: NonNegative[float] = 1.0
 
     @fitting

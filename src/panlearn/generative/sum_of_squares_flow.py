@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
 from torch import nn
 
-from panlearn.core.parameters import Count, NonNegative
+from panlearn.core.parameters import Bounds, Count
 from panlearn.generative._normalizing_flow import NormalizingFlow
 from panlearn.generative._univariate import SumOfSquaresTransform
 
@@ -60,7 +61,7 @@ class SumOfSquaresFlow(NormalizingFlow):
     True
     """
 
-    degree: NonNegative[int] = 4
+    degree: Annotated[int, Bounds(0, 100, closed_low=True, closed_high=True)] = 4
     _: KW_ONLY
     polynomials: Count = 3
 

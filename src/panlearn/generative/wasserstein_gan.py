@@ -9,6 +9,7 @@ from torch import nn
 
 from panlearn.core.parameters import Count, Positive
 from panlearn.generative._adversarial import AdversarialModel, wasserstein_game
+from panlearn.neural._examples import require_second_slopes
 
 
 @dataclass(eq=False, repr=False)
@@ -70,10 +71,7 @@ class WassersteinGAN(AdversarialModel):
         return self._perceptron(self._inner_size, 1)
 
     def _objective(self) -> Any:
-        if self.strategy == "fsdp" and self.constraint == "gradient_penalty":
-            raise ValueError(
-                "strategy='fsdp' has no gradients of gradients, which a gradient penalty needs; "
-                "use strategy='ddp', or constraint='clipping'"
-            )
+        if self.constraint == "gradient_penalty":
+            require_second_slopes(self, "use constraint='clipping'")
         bounds = (None, self.clip) if self.constraint == "clipping" else (self.penalty, None)
         return wasserstein_game(self._latent, self.n_critic, *bounds)

@@ -212,3 +212,13 @@ class ExampleModel(DeepEstimator, _Learned):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def require_second_slopes(estimator: Any, remedy: str) -> None:
+    """Refuse settings under which PyTorch gives no gradients of gradients."""
+    for name, value in (("strategy", "fsdp"), ("recompute", True)):
+        if getattr(estimator, name) == value:
+            raise ValueError(
+                f"{name}={value!r} goes with no gradients of gradients, which are needed here; "
+                f"leave it out, or {remedy}"
+            )
