@@ -102,6 +102,7 @@ def test_every_estimator_of_the_library_has_a_row(diabetes):
     board = compare(*diabetes, cv=2)
     every = panlearn.all_estimators("regressor")
     names = {name for name, cls in every if get_tags(cls()).input_tags.two_d_array}
+    names.remove("RadiusNeighborsRegressor")  # no radius suits every table
     assert {row.name for row in board.rows} == names | {BASELINE}
     assert not board["LinearRegression"].failed
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from panlearn.compare.metrics import Metric, metrics_for, offered
 from panlearn.compare.models import (
-    WRAPPERS,
+    BY_NAME,
     estimators,
     families_left_out,
     find_estimator,
@@ -221,4 +221,4 @@ def _choose(
 
 
 def _all(task: str) -> list[str]:
-    return [name for name in estimators(task) if name not in WRAPPERS]
+    return [name for name in estimators(task) if name not in BY_NAME]

@@ -15,12 +15,15 @@ import panlearn
 from panlearn.core.errors import DataError, did_you_mean, listed
 from panlearn.core.inventory import left_out
 
-# As good as the model that they wrap, with another decision: compared when asked for by name.
-WRAPPERS = (
+# Compared when asked for by name: what decides otherwise on the scores of a model that it wraps,
+# and what has a radius, of which none suits every table.
+BY_NAME = (
     "AbstainingClassifier",
     "CostSensitiveClassifier",
     "FairPostprocessor",
     "FairRegularizer",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
 )
 
 
