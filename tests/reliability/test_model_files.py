@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import panlearn
-from panlearn.core import persistence
 from panlearn.core.persistence import ModelFileError
 from panlearn.linear import LinearRegression, Ridge
 
@@ -147,7 +146,10 @@ def _write(path, structure, arrays=None):
     arrays = arrays if arrays is not None else {"0": np.ones(3)}
     text = structure if isinstance(structure, str) else json.dumps(structure)
     metadata = {"format": "panlearn 1", "panlearn": "0.1.0", "structure": text}
-    metadata["sha256"] = persistence._digest(text, arrays)
+    checksum = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        checksum.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+    metadata["sha256"] = checksum.hexdigest()
     path.write_bytes(to_safetensors(arrays, metadata))
 
 

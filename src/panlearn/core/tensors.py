@@ -41,7 +41,8 @@ def digest(structure: str, parts: Iterable[Part]) -> str:
     """SHA-256 of a description and of the arrays beside it, in the order of their names."""
     found = hashlib.sha256(structure.encode())
     for part in sorted(parts, key=lambda part: part.name):
-        found.update(f"{part.name} {part.kind} {part.shape} ".encode())
+        shape = part.shape or (1,)  # a single number counts as one entry
+        found.update(f"{part.name} {part.kind} {shape} ".encode())
         found.update(part.data())
     return found.hexdigest()
 
