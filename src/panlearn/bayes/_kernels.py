@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 
-@njit(cache=True, nogil=True)
+@jit
 def class_moments(
     X: np.ndarray, codes: np.ndarray, weight: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -38,7 +39,7 @@ def class_moments(
     return mean, rest, scatter
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sparse_class_sums(
     data: np.ndarray,
     indices: np.ndarray,

@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
+
+from panlearn.core.jit import jit
 
 
 @register_jitable
@@ -26,21 +27,21 @@ def mixed(bits: Any) -> Any:
     return bits ^ (bits >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def next_bits(state: np.uint64) -> tuple[np.uint64, np.uint64]:
     """One step: the new state, and 64 bits."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
     return state, mixed(state)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def next_uniform(state: np.uint64) -> tuple[np.uint64, float]:
     """One step: the new state, and a number from [0, 1)."""
     state, bits = next_bits(state)
     return state, float(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def next_below(state: np.uint64, bound: int) -> tuple[np.uint64, int]:
     """One step: the new state, and a whole number below `bound`."""
     state, bits = next_bits(state)

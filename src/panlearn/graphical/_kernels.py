@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 SMALL = 1e-100  # a product below it is scaled up: one factor more shall not underflow
 
@@ -43,7 +44,7 @@ class Plan(NamedTuple):
     family: Any
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _multiply(
     psi: np.ndarray, start: int, n: int, table: np.ndarray, first: int, cells: np.ndarray
 ) -> float:
@@ -62,7 +63,7 @@ def _multiply(
     return np.log(top)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def assemble(plan: Any, tables: np.ndarray) -> tuple[np.ndarray, float]:
     """The product of the tables of each clique, psi_C = prod_f phi_f, and what was divided out."""
     psi, scale = np.ones(plan.clique[-1]), 0.0
@@ -74,7 +75,7 @@ def assemble(plan: Any, tables: np.ndarray) -> tuple[np.ndarray, float]:
     return psi, scale
 
 
-@njit(cache=True, nogil=True)
+@jit
 def propagate(plan: Any, psi: np.ndarray, likelihood: np.ndarray, sep: np.ndarray) -> float:
     """Calibrate psi in place to marginals given evidence; return the log of its weight.
 
@@ -110,7 +111,7 @@ def propagate(plan: Any, psi: np.ndarray, likelihood: np.ndarray, sep: np.ndarra
     return log_weight + np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _collect(plan: Any, e: int, psi: np.ndarray, sep: np.ndarray) -> float:
     """Sum a child into its separator, scale that to one, multiply it into the parent."""
     first, last = plan.separator[e], plan.separator[e + 1]
@@ -133,7 +134,7 @@ def _collect(plan: Any, e: int, psi: np.ndarray, sep: np.ndarray) -> float:
     return np.log(total) + _multiply(psi, start, n, sep, first, cells)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _distribute(plan: Any, e: int, psi: np.ndarray, sep: np.ndarray) -> None:
     """Multiply a child by the new over the old separator; what was zero stays zero."""
     first, last = plan.separator[e], plan.separator[e + 1]
@@ -151,7 +152,7 @@ def _distribute(plan: Any, e: int, psi: np.ndarray, sep: np.ndarray) -> None:
         psi[start + i] *= new[plan.child_map[shift + i]]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def marginals(plan: Any, psi: np.ndarray) -> np.ndarray:
     """The marginals of all variables, one after another, from calibrated tables."""
     result = np.zeros(plan.variable[-1])
@@ -163,7 +164,7 @@ def marginals(plan: Any, psi: np.ndarray) -> np.ndarray:
     return result
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _indicate(plan: Any, row: np.ndarray, likelihood: np.ndarray) -> None:
     """Evidence of a row of codes, where -1 is missing: one for what may be, zero for the rest."""
     for v in range(len(row)):
@@ -171,7 +172,7 @@ def _indicate(plan: Any, row: np.ndarray, likelihood: np.ndarray) -> None:
             likelihood[s] = 1.0 if row[v] < 0 or s - plan.variable[v] == row[v] else 0.0
 
 
-@njit(cache=True, nogil=True)
+@jit
 def row_marginals(
     plan: Any, potentials: np.ndarray, scale: float, rows: np.ndarray, result: np.ndarray
 ) -> np.ndarray:
@@ -187,7 +188,7 @@ def row_marginals(
     return logs
 
 
-@njit(cache=True, nogil=True)
+@jit
 def expected_counts(
     plan: Any,
     potentials: np.ndarray,
@@ -214,7 +215,7 @@ def expected_counts(
     return value
 
 
-@njit(cache=True, nogil=True)
+@jit
 def draw_states(table: np.ndarray, row: np.ndarray, u: np.ndarray) -> np.ndarray:
     """A state for each uniform number u by the row of cumulative probabilities that it is for."""
     states = np.empty(len(u), dtype=np.int64)
@@ -227,7 +228,7 @@ def draw_states(table: np.ndarray, row: np.ndarray, u: np.ndarray) -> np.ndarray
     return states
 
 
-@njit(cache=True, nogil=True)
+@jit
 def count_families(
     codes: np.ndarray,
     weight: np.ndarray,
@@ -254,7 +255,7 @@ def count_families(
                 counts[starts[f] + cell] += weight[r]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sum_families(
     codes: np.ndarray,
     values: np.ndarray,

@@ -16,8 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
+
+from panlearn.core.jit import jit
 
 
 class Dual:
@@ -86,7 +87,7 @@ class Dual:
         return float(self._alpha.sum() - 0.5 * (self.w @ self.w + self._q @ self._alpha**2))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@jit(inline="always")
 def _move(
     slope: float, alpha: float, high: float, curvature: float, top: float, bottom: float
 ) -> tuple[float, float, bool]:
@@ -101,7 +102,7 @@ def _move(
     return new, projected, out
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _shuffle(order: np.ndarray, seed: int) -> None:
     """Bring rows into a random order, by numbers of Marsaglia's generator."""
     state = np.uint64(seed)
@@ -113,7 +114,7 @@ def _shuffle(order: np.ndarray, seed: int) -> None:
         order[k], order[other] = order[other], order[k]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@jit(fastmath={"reassoc", "contract", "nsz"})
 def dense_pass(
     X: np.ndarray,
     order: np.ndarray,
@@ -152,7 +153,7 @@ def dense_pass(
     return largest, smallest, kept
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sparse_pass(
     data: np.ndarray,
     indices: np.ndarray,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.kernel._rows import Rows
 
 
@@ -63,7 +63,7 @@ class RowCache:
         self._owner[places], self._length[places], self.used[places] = -1, 0, -2
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _permute(values: np.ndarray, places: np.ndarray, order: np.ndarray) -> None:
     """The first entries of some rows in another order, in place."""
     old = np.empty(len(order), dtype=values.dtype)

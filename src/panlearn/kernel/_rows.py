@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.kernel._base import refuse_overflow
 from panlearn.kernel._kernel import Kernel, inner_products, squared_norms
 from panlearn.kernel._stationary import Stationary
@@ -87,7 +87,7 @@ class StationaryRows:
         return type(self)(self._kernel, *parts, self._dtype)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _distances(inner: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
     """‖a‖² + ‖b‖² − 2aᵀb, not below zero."""
     for i in range(inner.shape[0]):

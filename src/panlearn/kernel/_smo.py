@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.kernel._row_cache import RowCache
 from panlearn.kernel._rows import Rows
 
@@ -109,7 +109,7 @@ def solve(
     return Solution(result, intercept, objective, n_iter, float(violation))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@jit(error_model="numpy", fastmath={"nnan", "nsz"})
 def descend(
     cache: np.ndarray,
     slot: np.ndarray,
@@ -193,7 +193,7 @@ def descend(
     return MORE, -1, steps, top - bottom
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"}, inline="always")
+@jit(error_model="numpy", fastmath={"nnan", "nsz"}, inline="always")
 def _gain(difference: float, diagonals: float, k: float) -> float:
     """(g_i − g_j)² / (K_ii + K_jj − 2 K_ij), or 0 if g_i is not above."""
     difference = difference if difference > 0 else 0.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import OrderedMap
 
 ROWS = 512  # that one thread solves at a time
@@ -72,7 +72,7 @@ def solve_side(
     return float(values[:, 0].sum()), float(values[:, 1].sum())
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def _conjugate_gradients(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -148,7 +148,7 @@ def _conjugate_gradients(
     return value, squares
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def _cholesky(
     indptr: np.ndarray,
     indices: np.ndarray,

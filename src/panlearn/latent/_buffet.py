@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import linalg
 from scipy.special import gammaln
 
+from panlearn.core.jit import jit
 from panlearn.latent._restaurants import log_dishes_law
 
 NEW = 30  # at most so many features of its own can a row have
@@ -151,7 +151,7 @@ class BuffetChain:
 NOISE, LOADING = (1.0, 0.1), (1.0, 1.0)  # shapes and scales, for rows of unit variance
 
 
-@njit(cache=True, nogil=True)
+@jit
 def serve(
     X: np.ndarray, dishes: Dishes, law: Law, k: int, first: int, coins: np.ndarray
 ) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def serve(
     return len(X), k
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _leave(dishes: Dishes, i: int, k: int) -> tuple[int, int]:
     """Take row i out of the counts; forget the features of it alone, and keep their number."""
     Z, taken, mean, H = dishes
@@ -196,7 +196,7 @@ def _leave(dishes: Dishes, i: int, k: int) -> tuple[int, int]:
     return k, own
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _draw_shared(
     x: np.ndarray, dishes: Dishes, law: Law, k: int, i: int, own: int, coins: np.ndarray
 ) -> tuple[float, float]:
@@ -237,7 +237,7 @@ def _draw_shared(
     return spread, square
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _draw_own(square: float, spread: float, law: Law, shape: tuple[int, int], coin: float) -> int:
     """Draw how many features a row has alone: Poisson(α / n) times the density of the row."""
     n, d = shape
@@ -256,7 +256,7 @@ def _draw_own(square: float, spread: float, law: Law, shape: tuple[int, int], co
     return own
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _come_back(dishes: Dishes, law: Law, i: int, k: int, own: int) -> int:
     """Give row i its own features, of which nothing is known yet, and count it again."""
     Z, taken, mean, H = dishes
@@ -274,13 +274,13 @@ def _come_back(dishes: Dishes, law: Law, i: int, k: int, own: int) -> int:
     return k
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _log_density(square: float, spread: float, noise: float, d: int) -> float:
     """Log N(gap; 0, noise spread I) up to a constant."""
     return -0.5 * (d * math.log(spread) + square / (noise * spread))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _shift(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int, sign: float) -> None:
     """Add (1) or take away (-1) a row: H ∓ H z z'H / (1 ± z'H z), mean ± H z (x - z mean)'."""
     gap, gain, spread = _residual(x, z, dishes, k)
@@ -292,7 +292,7 @@ def _shift(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int, sign: float) ->
             dishes.mean[a, b] += sign * gain[a] * gap[b] / spread
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _residual(
     x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int
 ) -> tuple[np.ndarray, np.ndarray, float]:

@@ -7,14 +7,15 @@ run along rows that lie side by side, and nothing leaves the nearest cache.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 FAST = {"reassoc", "contract"}
 BLOCK = 64
 NOTHING = 1e-30  # a probability that adds nothing that a float could show
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def log_joint_rows(
     rows: np.ndarray, means: np.ndarray, roots: np.ndarray, constant: np.ndarray
 ) -> np.ndarray:
@@ -39,7 +40,7 @@ def log_joint_rows(
     return out
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def expect_rows(
     rows: np.ndarray,
     weight: np.ndarray,
@@ -99,14 +100,14 @@ def expect_rows(
     return value
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _transpose(rows: np.ndarray, start: int, m: int, across: np.ndarray) -> None:
     for b in range(m):
         for i in range(rows.shape[1]):
             across[i, b] = rows[start + b, i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def _log_joint(
     across: np.ndarray,
     m: int,
@@ -131,7 +132,7 @@ def _log_joint(
             out[b] -= 0.5 * white[b] * white[b]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def _add(
     across: np.ndarray,
     m: int,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
 
 CHUNK = 256  # rows whose scores against all centres stay in the cache
@@ -171,7 +171,7 @@ def assign(
     return memory["label"], inertia
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nnan"})
+@jit(fastmath={"reassoc", "contract", "nnan"})
 def _assign(
     X: np.ndarray,
     weight: np.ndarray,
@@ -248,7 +248,7 @@ def _assign(
     return inertia
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _in_double(row: np.ndarray, centres: np.ndarray, half: np.ndarray) -> tuple[int, float]:
     """The nearest centre of a row, the first of several, and the score of the next."""
     best, low, second = 0, np.inf, np.inf

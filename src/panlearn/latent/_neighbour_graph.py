@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import threads
 from panlearn.core.warning import warn
 from panlearn.neighbors._search import NeighborIndex
@@ -92,7 +92,7 @@ def geodesics(graph: Edges, n_jobs: int | None = None) -> np.ndarray:
     return distance
 
 
-@njit(cache=True, nogil=True)
+@jit
 def shortest_paths(
     starts: np.ndarray,
     ends: np.ndarray,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import linalg
 from scipy.special import gammaln
+
+from panlearn.core.jit import jit
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Clusters(NamedTuple):
         return out
 
 
-@njit(cache=True, nogil=True)
+@jit
 def rank_one(factor: np.ndarray, x: np.ndarray, sign: float) -> None:
     """Turn the Cholesky factor of A into that of A + sign x x', in place; x is overwritten."""
     d = len(x)
@@ -96,7 +97,7 @@ def rank_one(factor: np.ndarray, x: np.ndarray, sign: float) -> None:
             x[i] = c * x[i] - s * factor[i, k]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def log_weight(count: int, factor: np.ndarray, constant: np.ndarray) -> float:
     """What a cluster weighs beside the place of a row: log n_k, the constants, -log det of L."""
     total = math.log(count) + constant[count]
@@ -105,7 +106,7 @@ def log_weight(count: int, factor: np.ndarray, constant: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sweep(
     X: np.ndarray,
     labels: np.ndarray,
@@ -190,7 +191,7 @@ def sweep(
     return n
 
 
-@njit(cache=True, nogil=True)
+@jit
 def agreements(one: np.ndarray, other: np.ndarray) -> float:
     """How many ordered pairs of rows are together in both partitions."""
     table = np.zeros((one.max() + 1, other.max() + 1))

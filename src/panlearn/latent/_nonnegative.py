@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import linalg, sparse
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import OrderedMap
 from panlearn.latent._row_blocks import row_blocks
 
@@ -243,7 +243,7 @@ def solve_kullback_leibler(X: Any, Ht: np.ndarray, penalty: Penalty) -> np.ndarr
     return W
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _descend(
     rows: np.ndarray,
     cross: np.ndarray,
@@ -300,7 +300,7 @@ def quotients(X: Any, W: np.ndarray, Ht: np.ndarray) -> Any:
     return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _products(indptr: np.ndarray, indices: np.ndarray, W: np.ndarray, Ht: np.ndarray) -> np.ndarray:
     """Entries of WH at the stored places of a CSR matrix."""
     values = np.empty(len(indices), dtype=W.dtype)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import OrderedMap
 
 GROUPS = 8
@@ -58,7 +58,7 @@ class Diagonals:
         return _steps(*entries, users, items, biased, rates)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _steps(
     user: np.ndarray,
     item: np.ndarray,

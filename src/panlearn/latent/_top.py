@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import OrderedMap
 from panlearn.latent._row_blocks import row_blocks
 
@@ -41,7 +41,7 @@ def best_items(
     return top, scores
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _select(
     scores: np.ndarray,
     indptr: np.ndarray,

@@ -6,11 +6,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numba import njit
 from scipy import linalg
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.jit import jit
 from panlearn.core.memory import require_memory
 from panlearn.latent._rows import rows_in_memory
 
@@ -219,7 +219,7 @@ class HopfieldNetwork(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return tags
 
 
-@njit(cache=True, nogil=True)
+@jit
 def settle(
     weights: np.ndarray, state: np.ndarray, field: np.ndarray, rounding: float
 ) -> np.ndarray:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
 
 NO_WEIGHT = np.empty(0)
@@ -186,7 +186,7 @@ def _hessian(rows: np.ndarray, p: np.ndarray, weight: np.ndarray | None) -> np.n
     return hessian.reshape(k * d, k * d)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def binary_loss(
     X: np.ndarray,
     y: np.ndarray,
@@ -216,7 +216,7 @@ def binary_loss(
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit
 def residuals(Z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     """Sum of the log losses of scores Z (n, k); Z becomes weight * (p - one-hot(y))."""
     n, k = Z.shape
@@ -244,7 +244,7 @@ def residuals(Z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def column_moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and centred sum of squares of each column, by two walks over the rows."""
     n, d = X.shape

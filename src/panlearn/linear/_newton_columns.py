@@ -21,10 +21,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.special import expit
 
+from panlearn.core.jit import jit
 from panlearn.linear._logistic_loss import FAST
 from panlearn.linear._logistic_problem import LogisticProblem
 from panlearn.linear._quasi_newton import ARMIJO, Loop
@@ -156,7 +156,7 @@ class _Model:
         return step
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def column_squares(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, curve: np.ndarray
 ) -> np.ndarray:
@@ -168,7 +168,7 @@ def column_squares(
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def sweep_columns(
     indptr: np.ndarray,
     indices: np.ndarray,

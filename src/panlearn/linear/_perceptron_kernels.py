@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 
-@njit(cache=True, nogil=True)
+@jit
 def dense_pass(
     X: np.ndarray,
     y: np.ndarray,
@@ -41,7 +42,7 @@ def dense_pass(
     return mistakes
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sparse_pass(
     data: np.ndarray,
     indices: np.ndarray,

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _minimise_one(pull: float, curvature: float, l1: float, positive: bool) -> float:
     """The minimum of ½ curvature b² − pull b + l1 |b|, over b ≥ 0 if positive."""
     zero = pull * 0
@@ -30,7 +31,7 @@ def _minimise_one(pull: float, curvature: float, l1: float, positive: bool) -> f
     return zero
 
 
-@njit(cache=True, nogil=True)
+@jit
 def descend(
     gram: np.ndarray, l1: float, l2: float, positive: bool, coef: np.ndarray, gradient: np.ndarray
 ) -> None:
@@ -47,7 +48,7 @@ def descend(
             gradient[j] -= step * l2
 
 
-@njit(cache=True, nogil=True)
+@jit
 def descend_sparse(
     columns: tuple[np.ndarray, np.ndarray, np.ndarray],
     mean: np.ndarray,

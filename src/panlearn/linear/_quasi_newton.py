@@ -25,8 +25,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from scipy import linalg
+
+from panlearn.core.jit import jit
 
 MEMORY = 30
 # Steps that shrink the decrement less than this make the model worth renewing.
@@ -273,7 +274,7 @@ def _cholesky(curvature: np.ndarray) -> tuple[np.ndarray, bool]:
     return np.diag(np.sqrt(np.abs(np.diag(regular)))), True
 
 
-@njit(cache=True, nogil=True)
+@jit
 def lasso_sweeps(
     B: np.ndarray,
     slope: np.ndarray,

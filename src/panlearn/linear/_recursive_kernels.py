@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 # Squares between these neither overflow nor lose digits to underflow.
 SMALL, LARGE = 1e-280, 1e280
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@jit(error_model="numpy", fastmath={"contract"})
 def absorb(triangle, X, y, noise, past) -> None:  # noqa: ANN001
     r"""Rotate rows, one after the other, into a triangular system, in place.
 

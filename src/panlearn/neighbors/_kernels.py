@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 GROUP = 32  # values that are compared at once before any of them is looked at
 
 
-@njit(cache=True, nogil=True)
+@jit
 def push(values: np.ndarray, indices: np.ndarray, value: float, index: int) -> None:
     """Replace the root of a max-heap of pairs (value, index) by a smaller pair."""
     size, i = values.shape[0], 0
@@ -29,7 +30,7 @@ def push(values: np.ndarray, indices: np.ndarray, value: float, index: int) -> N
     values[i], indices[i] = value, index
 
 
-@njit(cache=True, nogil=True)
+@jit
 def keep_smallest(block: np.ndarray, first: int, values: np.ndarray, indices: np.ndarray) -> None:
     """Let the columns of `block`, which start at index `first`, into each row's heap.
 
@@ -50,7 +51,7 @@ def keep_smallest(block: np.ndarray, first: int, values: np.ndarray, indices: np
                         top = values[i, 0]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _raise(difference: float, p: float) -> float:
     """|difference|^p, without the power function where none is needed."""
     if p == 1.0:
@@ -58,7 +59,7 @@ def _raise(difference: float, p: float) -> float:
     return abs(difference) ** p
 
 
-@njit(cache=True, nogil=True)
+@jit
 def powered_distances(queries: np.ndarray, columns: np.ndarray, p: float) -> np.ndarray:
     r"""Sums :math:`\sum_f |q_f - x_f|^p` (for p = inf the maximum) of all queries and rows x.
 
@@ -83,7 +84,7 @@ def powered_distances(queries: np.ndarray, columns: np.ndarray, p: float) -> np.
     return out
 
 
-@njit(cache=True, nogil=True)
+@jit
 def candidate_distances(queries: np.ndarray, X: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Squared Euclidean distances of each query to its candidates, from differences."""
     rows, count = candidates.shape

@@ -9,13 +9,14 @@ found so far look the rest up in bit maps.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 ONE = np.uint64(1)
 LOOK = 2048
 
 
-@njit(cache=True, nogil=True)
+@jit
 def fill_bitmaps(
     indptr: np.ndarray,
     docs: np.ndarray,
@@ -33,7 +34,7 @@ def fill_bitmaps(
             total += _ones(bits[row, piece])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@jit(inline="always")
 def _ones(x: np.uint64) -> np.int64:
     """How many bits are set: sums of neighbouring pairs, fours and eights."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -42,7 +43,7 @@ def _ones(x: np.uint64) -> np.int64:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _push(scores: np.ndarray, docs: np.ndarray, k: int, score: float, doc: int) -> None:
     """Put a document in the place of the worst of the heap, if it is better: (score, -doc)."""
     if score < scores[0] or (score == scores[0] and doc > docs[0]):
@@ -65,7 +66,7 @@ def _push(scores: np.ndarray, docs: np.ndarray, k: int, score: float, doc: int) 
     scores[i], docs[i] = score, doc
 
 
-@njit(cache=True, nogil=True)
+@jit
 def push_rows(products: np.ndarray, first: int, docs: np.ndarray, scores: np.ndarray) -> None:
     """Put the scores of documents first, first + 1, ... into the heap of each row."""
     k = docs.shape[1]
@@ -77,7 +78,7 @@ def push_rows(products: np.ndarray, first: int, docs: np.ndarray, scores: np.nda
                 least = scores[q, 0]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def search(
     indptr: np.ndarray,
     docs: np.ndarray,

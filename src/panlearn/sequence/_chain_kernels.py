@@ -10,14 +10,15 @@ which is watched, and if something would, the sums are of logarithms.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 LEAST = 1e-100
 """The least positive probability of a transition; below it the scaled recursions could lose."""
 FAST = {"contract", "reassoc"}
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def forward(
     first: np.ndarray,
     transition: np.ndarray,
@@ -72,7 +73,7 @@ def forward(
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def backward(
     transition: np.ndarray,
     density: np.ndarray,
@@ -115,7 +116,7 @@ def backward(
                 alpha[t, j] *= w * beta[j]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def log_forward(
     first: np.ndarray,
     transition: np.ndarray,
@@ -151,7 +152,7 @@ def log_forward(
     return True
 
 
-@njit(cache=True, nogil=True)
+@jit
 def log_backward(
     transition: np.ndarray,
     density: np.ndarray,
@@ -182,7 +183,7 @@ def log_backward(
                 alpha[t, j] = w * np.exp(alpha[t, j] + beta[j])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def log_sum(one: np.ndarray, other: np.ndarray) -> float:
     """Log Σ_i exp(one_i + other_i), and minus infinity of nothing."""
     top = -np.inf
@@ -198,7 +199,7 @@ def log_sum(one: np.ndarray, other: np.ndarray) -> float:
     return top + np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
     """Make each row exp(log b - shift) with its largest at one; a row of nothing is zero.
 
@@ -219,7 +220,7 @@ def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
                 log_density[t, j] = 5e-324 if power > -np.inf else 0.0
 
 
-@njit(cache=True, nogil=True)
+@jit
 def eliminate(P: np.ndarray) -> np.ndarray:
     """The stationary law of one class, by elimination without subtraction: each entry keeps digits.
 

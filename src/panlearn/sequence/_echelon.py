@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 # What is left of a row, beside the numbers that it was made of, is rounding if it is less.
 ROUNDING = 1e-13
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def triangularise(A: np.ndarray, rows: int, columns: int, scale: np.ndarray) -> None:
     """Bring A[:rows, :columns] to lower echelon form by reflections of its columns, in place.
 
@@ -50,7 +51,7 @@ def triangularise(A: np.ndarray, rows: int, columns: int, scale: np.ndarray) -> 
         place += 1
 
 
-@njit(cache=True, nogil=True)
+@jit
 def rank_of(A: np.ndarray, rows: int) -> int:
     """How many of the first rows of an echelon form have a pivot."""
     rank = 0
@@ -60,7 +61,7 @@ def rank_of(A: np.ndarray, rows: int) -> int:
     return rank
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sizes(S: np.ndarray, out: np.ndarray) -> None:
     """The norms of the rows of a lower triangular factor: standard deviations."""
     for i in range(len(S)):
@@ -70,7 +71,7 @@ def sizes(S: np.ndarray, out: np.ndarray) -> None:
         out[i] = np.sqrt(total)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def divide(B: np.ndarray, S: np.ndarray, C: np.ndarray) -> None:
     """Solve C S = B, with S in echelon form; columns of C without a pivot are zero."""
     n = len(S)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
 
 
@@ -100,7 +100,7 @@ def posterior_mode(
     return np.where(total > 0, raised / np.where(total > 0, total, 1.0), otherwise)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def add_shares(codes: np.ndarray, share: np.ndarray, count: np.ndarray) -> None:
     """Add the shares of each step to the row of its symbol."""
     for t in range(len(codes)):

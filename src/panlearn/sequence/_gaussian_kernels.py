@@ -6,12 +6,13 @@ Arrays of states have the state last, so that the inner loops run over states, i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 FAST = {"contract", "reassoc"}
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def diagonal_log_densities(
     X: np.ndarray, means: np.ndarray, halves: np.ndarray, constant: np.ndarray, out: np.ndarray
 ) -> None:
@@ -27,7 +28,7 @@ def diagonal_log_densities(
                 out[t, s] -= centred * centred * halves[j, s]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def full_log_densities(
     X: np.ndarray, means: np.ndarray, roots: np.ndarray, constant: np.ndarray, out: np.ndarray
 ) -> None:
@@ -51,7 +52,7 @@ def full_log_densities(
                 out[t, s] -= 0.5 * white[s] * white[s]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def diagonal_moments(
     X: np.ndarray, means: np.ndarray, share: np.ndarray, shift: np.ndarray, scatter: np.ndarray
 ) -> None:
@@ -67,7 +68,7 @@ def diagonal_moments(
                 scatter[j, s] += part * centred
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def full_moments(
     X: np.ndarray, means: np.ndarray, share: np.ndarray, shift: np.ndarray, scatter: np.ndarray
 ) -> None:

@@ -23,8 +23,8 @@ that is ever multiplied by it lies in the range, where every generalised inverse
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.sequence._echelon import divide, rank_of, sizes, triangularise
 
 # Two covariances in a row that differ by less are the fixed point of the recursion.
@@ -32,7 +32,7 @@ SETTLED = 2e-15
 LOG_2_PI = np.log(2 * np.pi)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left: int) -> None:
     """out[top:, left:] = M S with S lower triangular."""
     for i in range(M.shape[0]):
@@ -44,7 +44,7 @@ def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left:
                 out[top + i, left + j] += value * S[k, j]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def update(
     y: np.ndarray,
     H: np.ndarray,
@@ -95,7 +95,7 @@ def update(
     return move(mean, A, innovation, seen), seen
 
 
-@njit(cache=True, nogil=True)
+@jit
 def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> float:
     """Add the gain times the innovation to the mean, and give the innovation's log-density.
 
@@ -117,7 +117,7 @@ def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> 
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit
 def predict(
     F: np.ndarray,
     offset: np.ndarray,
@@ -158,7 +158,7 @@ def predict(
         divide(A[n:], S_ahead, C)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _same(S: np.ndarray, T: np.ndarray) -> bool:
     largest, difference = 0.0, 0.0
     for i in range(len(S)):
@@ -168,7 +168,7 @@ def _same(S: np.ndarray, T: np.ndarray) -> bool:
     return difference <= SETTLED * largest
 
 
-@njit(cache=True, nogil=True)
+@jit
 def forward(
     Y: np.ndarray,
     F: np.ndarray,
@@ -257,7 +257,7 @@ def forward(
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit
 def backward(
     means: np.ndarray,
     factors: np.ndarray,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.sequence._chain_kernels import FAST
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def viterbi_steps(
     value: np.ndarray,
     begun: bool,
@@ -36,7 +36,7 @@ def viterbi_steps(
             value[j] = best[j]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def trace_back(last: int, pointer: np.ndarray, path: np.ndarray) -> None:
     """Follow the pointers from the last state to the first."""
     path[-1] = last
@@ -44,7 +44,7 @@ def trace_back(last: int, pointer: np.ndarray, path: np.ndarray) -> None:
         path[t - 1] = pointer[t, path[t]]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def viterbi(
     first: np.ndarray,
     transition: np.ndarray,
@@ -64,7 +64,7 @@ def viterbi(
         trace_back(last, pointer[a:b], path[a:b])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def count_path(path: np.ndarray, offsets: np.ndarray, weight: np.ndarray, step: np.ndarray) -> None:
     """Add the weights of the sequences at the steps that their paths take."""
     for s in range(len(offsets) - 1):
@@ -72,7 +72,7 @@ def count_path(path: np.ndarray, offsets: np.ndarray, weight: np.ndarray, step: 
             step[path[t - 1], path[t]] += weight[s]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def draw_path(state: int, cumulative: np.ndarray, uniform: np.ndarray, path: np.ndarray) -> None:
     """Walk the chain from a state, one uniform number a step."""
     path[0] = state

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from scipy import fft, linalg
 
+from panlearn.core.jit import jit
 from panlearn.core.value import Value
 
 
@@ -254,7 +254,7 @@ class LinearStateSpace(Value):
         return inputs, flat
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _walk(A: np.ndarray, driven: np.ndarray, first: np.ndarray) -> np.ndarray:
     """States x_0 = first, x_(k+1) = A x_k + driven_k."""
     n = len(first)

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
 from panlearn.statespace._mamba import MambaDecoder, Memory, Mixer
 from panlearn.transformer._plain import _arrays, _multiply, _normed
@@ -91,7 +91,7 @@ def _parts(mixer: Mixer) -> tuple:
     )
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _convolved(
     both: np.ndarray, tail: np.ndarray, taps: np.ndarray, bias: np.ndarray
 ) -> np.ndarray:
@@ -111,7 +111,7 @@ def _convolved(
     return made
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _stepped(
     inner: np.ndarray,
     both: np.ndarray,

@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 UNIT, INDEL, SWAPS = 0, 1, 2
 _ONE, _TOP = np.uint64(1), np.uint64(63)
@@ -51,7 +52,7 @@ class Block(NamedTuple):
     masks: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@jit
 def make_block(patterns: Strings, columns: np.ndarray, n_letters: int) -> Block:
     """Write some patterns as bits."""
     rows, n_rows, longest = np.zeros(n_letters, np.int64), 1, 1
@@ -74,7 +75,7 @@ def make_block(patterns: Strings, columns: np.ndarray, n_letters: int) -> Block:
     return Block(columns, rows, matches, masks)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def distances(
     texts: Strings,
     first: int,
@@ -104,7 +105,7 @@ def distances(
             out[t, block.columns[k]] = value if value <= cutoff else cutoff + 1
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _levenshtein(text: np.ndarray, block: Block, out: np.ndarray) -> None:
     up, down = np.empty_like(block.masks), np.zeros_like(block.masks)
     up[:] = ~down
@@ -121,7 +122,7 @@ def _levenshtein(text: np.ndarray, block: Block, out: np.ndarray) -> None:
     _add_up(len(text), up, down, block.masks, out)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _add_up(
     size: int, up: np.ndarray, down: np.ndarray, masks: np.ndarray, out: np.ndarray
 ) -> None:
@@ -133,7 +134,7 @@ def _add_up(
             out[k] += _ones(up[word, k] & mask) - _ones(down[word, k] & mask)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _alignment(text: np.ndarray, block: Block, out: np.ndarray) -> None:
     """Unit costs, and neighbours that are not edited otherwise may be swapped."""
     up, down = np.empty_like(block.masks), np.zeros_like(block.masks)
@@ -150,7 +151,7 @@ def _alignment(text: np.ndarray, block: Block, out: np.ndarray) -> None:
     _add_up(len(text), up, down, block.masks, out)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _swap_word(
     match: np.ndarray,
     before: np.ndarray,
@@ -173,7 +174,7 @@ def _swap_word(
         down[k], diagonals[k] = shifted & diagonal, diagonal
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _only_word(match: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
     for k in range(len(match)):
         x, p, n = match[k], up[k], down[k]
@@ -183,7 +184,7 @@ def _only_word(match: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
         down[k] = raised & diagonal
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_word(
     match: np.ndarray,
     up: np.ndarray,
@@ -203,7 +204,7 @@ def _next_word(
         down[k] = shifted & diagonal
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _indel(text: np.ndarray, block: Block, out: np.ndarray) -> None:
     r"""Distances :math:`|a| + |b| - 2 \, \text{LCS}(a, b)`."""
     state, carry = ~np.zeros_like(block.masks), np.empty_like(block.masks[0])
@@ -219,7 +220,7 @@ def _indel(text: np.ndarray, block: Block, out: np.ndarray) -> None:
             out[k] += _ones(mask) - 2 * _ones(~state[word, k] & mask)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_common_word(match: np.ndarray, state: np.ndarray, carry: np.ndarray) -> None:
     for k in range(len(match)):
         s = state[k]
@@ -230,7 +231,7 @@ def _next_common_word(match: np.ndarray, state: np.ndarray, carry: np.ndarray) -
         state[k] = carried | (s & ~match[k])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _ones(bits: Any) -> Any:
     """How many bits are set."""
     x = bits - ((bits >> _ONE) & np.uint64(0x5555555555555555))

@@ -10,8 +10,8 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.text._bpe_training import pair_hash
 from panlearn.text._pretokenize import next_piece
 from panlearn.text._word_table import LENGTH, VALUE, WordTable, empty_table, find, insert
@@ -65,7 +65,7 @@ def empty_memory() -> Memory:
     return Memory(empty_table(1 << 12), np.empty(1 << 12, np.int32), np.zeros(1, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _fill(table: MergeTable, merges: np.ndarray) -> None:
     mask = len(table.keys) - 1
     for rank in range(len(merges)):
@@ -76,7 +76,7 @@ def _fill(table: MergeTable, merges: np.ndarray) -> None:
         table.keys[slot], table.values[slot] = key, rank << 32 | merges[rank, 2]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _merge_of(table: MergeTable, left: int, right: int) -> int:
     """Rank and new id of a pair; -1 if it does not merge."""
     key = np.int64(left) << 32 | np.int64(right)
@@ -89,7 +89,7 @@ def _merge_of(table: MergeTable, left: int, right: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@jit
 def encode(
     text: np.ndarray,
     offsets: np.ndarray,
@@ -134,7 +134,7 @@ def encode(
     return ids[:n].copy(), ends, Memory(table, store, used)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _merge_piece(
     text: np.ndarray, start: int, stop: int, merges: MergeTable, ids: np.ndarray, at: int
 ) -> int:
@@ -145,7 +145,7 @@ def _merge_piece(
     return merge_symbols(symbols, merges)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def merge_symbols(symbols: np.ndarray, merges: MergeTable) -> int:
     """Merge symbols in their place, and say how many are left."""
     size = len(symbols)

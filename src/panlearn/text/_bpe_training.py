@@ -12,8 +12,8 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.text._word_table import LENGTH, START, VALUE, WordTable, find, insert
 
 FORBIDDEN = -1  # the value of a spelling that no merge may make
@@ -44,7 +44,7 @@ class Places(NamedTuple):
     pairs: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@jit
 def learn_merges(
     symbols: np.ndarray,
     offsets: np.ndarray,
@@ -123,7 +123,7 @@ def learn_merges(
     return merges[:n_merges].copy()
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _merge_place(
     places: Places,
     pairs: Pairs,
@@ -151,7 +151,7 @@ def _merge_place(
     return n_pairs
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _leave(places: Places, pairs: Pairs, at: int, count: int) -> None:
     """Take a place out of the list of its pair."""
     pair, before, after = places.pairs[at], places.before[at], places.after[at]
@@ -168,7 +168,7 @@ def _leave(places: Places, pairs: Pairs, at: int, count: int) -> None:
     pairs.counts[pair] = pairs.counts[pair] - count if pairs.sizes[pair] else 0.0
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _join(
     places: Places,
     pairs: Pairs,
@@ -206,7 +206,7 @@ def _join(
     return n_pairs
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _link_places(symbols: np.ndarray, offsets: np.ndarray) -> Places:
     n = len(symbols)
     words, left, right = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
@@ -219,7 +219,7 @@ def _link_places(symbols: np.ndarray, offsets: np.ndarray) -> Places:
     return Places(symbols.astype(np.int32), words, left, right, lists[0], lists[1], lists[2])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _first_pairs(places: Places, counts: np.ndarray) -> tuple[Pairs, int]:
     pairs, n_pairs = _empty_pairs(1024), 0
     touched = [np.int64(0) for _ in range(0)]
@@ -232,7 +232,7 @@ def _first_pairs(places: Places, counts: np.ndarray) -> tuple[Pairs, int]:
     return pairs, n_pairs
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _empty_pairs(capacity: int) -> Pairs:
     n_slots = 16
     while n_slots < 2 * capacity:
@@ -242,7 +242,7 @@ def _empty_pairs(capacity: int) -> Pairs:
     return Pairs(slots, keys, np.empty(capacity), lists[0], lists[1], lists[2], lists[3])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _grow(pairs: Pairs, n_pairs: int, capacity: int) -> Pairs:
     """The pairs with room for more."""
     wide = _empty_pairs(capacity)
@@ -261,7 +261,7 @@ def _grow(pairs: Pairs, n_pairs: int, capacity: int) -> Pairs:
     return wide
 
 
-@njit(cache=True, nogil=True)
+@jit
 def pair_hash(key: Any) -> Any:
     """Fibonacci hashing: the high bits of a wrapping product."""
     code = key * np.int64(-7046029254386353131)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.text._weighted_edits import ADJACENT
 from panlearn.text._weighted_edits import distance as edits
 
@@ -58,7 +58,7 @@ def code_points(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(text, dtype=np.uint32), np.cumsum(lengths)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def hash_of(letters: np.ndarray, n: int, deleted: int) -> np.uint64:
     """Hash the first n letters without those whose bits are set in `deleted`."""
     value = np.uint64(0xCBF29CE484222325)
@@ -70,7 +70,7 @@ def hash_of(letters: np.ndarray, n: int, deleted: int) -> np.uint64:
     return value ^ (value >> np.uint64(29))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def ones(number: int) -> int:
     """How many bits are set."""
     count = 0
@@ -80,7 +80,7 @@ def ones(number: int) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@jit
 def rests(
     letters: np.ndarray, offsets: np.ndarray, max_distance: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +101,7 @@ def rests(
     return hashes[:at].copy(), numbers[:at].copy()
 
 
-@njit(cache=True, nogil=True)
+@jit
 def search(
     word: np.ndarray,
     letters: np.ndarray,

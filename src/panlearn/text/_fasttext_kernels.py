@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.text._word2vec_kernels import FAST, classify
 
 
-@njit(cache=True, nogil=True)
+@jit
 def fnv1a(text: np.ndarray, start: int, stop: int) -> np.uint32:
     """The hash FNV-1a of some bytes, read as signed, as fastText does."""
     h = np.uint32(2166136261)
@@ -17,7 +17,7 @@ def fnv1a(text: np.ndarray, start: int, stop: int) -> np.uint32:
     return h
 
 
-@njit(cache=True, nogil=True)
+@jit
 def hashes(text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The hash of each word, without the marks < and > at its ends, as a signed number."""
     out = np.empty(len(offsets) - 1, np.int32)
@@ -26,7 +26,7 @@ def hashes(text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True, nogil=True)
+@jit
 def subwords(
     text: np.ndarray, offsets: np.ndarray, minn: int, maxn: int, bucket: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +54,7 @@ def subwords(
     return found[:m].copy(), ends
 
 
-@njit(cache=True, nogil=True)
+@jit
 def assemble(
     ids: np.ndarray,
     offsets: np.ndarray,
@@ -91,7 +91,7 @@ def assemble(
     return found[:m].copy(), ends
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def _step(
     features: np.ndarray,
     label: int,
@@ -118,7 +118,7 @@ def _step(
     return loss
 
 
-@njit(cache=True, nogil=True)
+@jit
 def classify_epoch(
     features: np.ndarray,
     offsets: np.ndarray,

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import OrderedMap
 from panlearn.text._word2vec_training import GROUPS
 
@@ -84,7 +84,7 @@ class Entries:
         return total / len(self.row)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def adagrad(
     row: np.ndarray,
     column: np.ndarray,

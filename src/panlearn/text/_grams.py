@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic
 from panlearn.text._documents import Tokens
 from panlearn.text._words import as_objects, union
@@ -103,7 +103,7 @@ def pack(grams: np.ndarray, n_words: int) -> np.ndarray | None:
     return keys
 
 
-@njit(cache=True, nogil=True)
+@jit
 def count_terms(
     ids: np.ndarray, offsets: np.ndarray, n_terms: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -142,7 +142,7 @@ def count_terms(
     return indptr, column[: indptr[-1]].copy(), count[: indptr[-1]].copy()
 
 
-@njit(cache=True, nogil=True)
+@jit
 def number_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number distinct integers in the order of first appearance, and list them."""
     size = 1 << 10
@@ -169,7 +169,7 @@ def number_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return numbers, distinct[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _slot(key: int, size: int) -> np.int64:
     """Spread a number over a table whose size is a power of two (Fibonacci hashing)."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)

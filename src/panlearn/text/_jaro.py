@@ -19,12 +19,12 @@ model of record linkage. Proceedings of the Section on Survey Research Methods, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.text._bit_parallel import Strings
 
 
-@njit(cache=True, nogil=True)
+@jit
 def similarities(texts: Strings, patterns: Strings, prefix_weight: float, out: np.ndarray) -> None:
     """Write the similarities of all pairs; with a weight of zero they are Jaro's."""
     for i in range(len(texts.offsets) - 1):
@@ -39,7 +39,7 @@ def similarities(texts: Strings, patterns: Strings, prefix_weight: float, out: n
             out[i, j] = min(score, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _jaro(a: np.ndarray, b: np.ndarray) -> float:
     if len(a) == 0 or len(b) == 0:
         return 1.0 if len(a) == len(b) else 0.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic
 from panlearn.text._pretokenize import WHOLE, character_classes, next_piece
 from panlearn.text._word_table import (
@@ -149,7 +149,7 @@ def _flat(table: WordTable) -> tuple[np.ndarray, np.ndarray]:
     return table.letters[:n_letters].copy(), offsets
 
 
-@njit(cache=True, nogil=True)
+@jit
 def count_pieces(
     table: WordTable,
     count: np.ndarray,

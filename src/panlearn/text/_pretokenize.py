@@ -18,7 +18,8 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 OTHER, LETTER, NUMBER, SPACE = 0, 1, 2, 3
 PATTERNS = {"gpt2": 0, "llama3": 1, "qwen2": 2, "digits": 3, "spaces": 4}
@@ -45,7 +46,7 @@ def character_classes() -> np.ndarray:
     return classes
 
 
-@njit(cache=True, nogil=True)
+@jit
 def next_piece(text: np.ndarray, start: int, stop: int, pattern: int, classes: np.ndarray) -> int:
     """Where the piece that starts at `start` ends; there is one unless start = stop."""
     if pattern == 0:
@@ -61,7 +62,7 @@ def next_piece(text: np.ndarray, start: int, stop: int, pattern: int, classes: n
     return stop
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_gpt2(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> int:
     if text[start] == _APOSTROPHE:
         end = _contraction(text, start + 1, stop, False)
@@ -77,7 +78,7 @@ def _next_gpt2(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> 
     return _space(text, start, stop, classes)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_digits(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> int:
     kind = _class_at(text, start, classes)
     if kind == NUMBER:
@@ -94,7 +95,7 @@ def _next_digits(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -
     return _space(text, start, stop, classes)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_spaces(text: np.ndarray, start: int, stop: int) -> int:
     end = start + _width(text[start])
     while end < stop:
@@ -104,7 +105,7 @@ def _next_spaces(text: np.ndarray, start: int, stop: int) -> int:
     return end
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_llama3(
     text: np.ndarray, start: int, stop: int, classes: np.ndarray, most_digits: int
 ) -> int:
@@ -136,7 +137,7 @@ def _next_llama3(
     return _space(text, start, stop, classes)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _space(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> int:
     r"""``\s+(?!\S)|\s+``: a run of spaces leaves its last one to the word that follows."""
     end, last = start, start
@@ -145,7 +146,7 @@ def _space(text: np.ndarray, start: int, stop: int, classes: np.ndarray) -> int:
     return end if end == stop or last == start else last
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _contraction(text: np.ndarray, at: int, stop: int, any_case: bool) -> int:
     """The end of s, t, re, ve, m, ll or d at this place, 0 if there is none."""
     if at >= stop:
@@ -165,7 +166,7 @@ def _contraction(text: np.ndarray, at: int, stop: int, any_case: bool) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _run(text: np.ndarray, at: int, stop: int, kind: int, classes: np.ndarray) -> int:
     while at < stop:
         if text[at] < 0x80:
@@ -179,7 +180,7 @@ def _run(text: np.ndarray, at: int, stop: int, kind: int, classes: np.ndarray) -
     return at
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _class_at(text: np.ndarray, at: int, classes: np.ndarray) -> int:
     lead = np.int64(text[at])
     if lead < 0x80:
@@ -192,17 +193,17 @@ def _class_at(text: np.ndarray, at: int, classes: np.ndarray) -> int:
     return classes[high | (text[at + 2] & 0x3F) << 6 | (text[at + 3] & 0x3F)]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _width(lead: int) -> int:
     return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _is_newline(byte: int) -> bool:
     return byte == _NEWLINE or byte == _RETURN
 
 
-@njit(cache=True, nogil=True)
+@jit
 def boundaries(text: np.ndarray, pattern: int, classes: np.ndarray) -> np.ndarray:
     """Where the pieces of one text end."""
     ends, n, at = np.empty(len(text), dtype=np.int64), 0, 0

@@ -12,7 +12,8 @@ import re
 import sys
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # of FNV-1a
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -44,7 +45,7 @@ def _ascii_wordy() -> np.ndarray:
     return np.array([bool(re.match(r"\w", chr(code))) for code in range(128)])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _scan_words(
     buffer: np.ndarray, ends: np.ndarray, wordy: np.ndarray, shortest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,7 +101,7 @@ def _scan_words(
     return ids[:n_tokens].copy(), offsets, bounds[:n_words].copy()
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _key(buffer: np.ndarray, start: int, stop: int) -> np.uint64:
     """Up to eight bytes of a word stand for themselves; of more, their hash, whose low byte is 0.
 
@@ -117,14 +118,14 @@ def _key(buffer: np.ndarray, start: int, stop: int) -> np.uint64:
     return key & ~np.uint64(0xFF)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _slot(key: np.uint64, size: int) -> np.int64:
     """Spread keys over a table whose size is a power of two (Fibonacci hashing)."""
     mixed = key * _GOLDEN
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _same(buffer: np.ndarray, bound: np.ndarray, start: int, stop: int) -> bool:
     """Whether words of one key are one word: short ones are, of others the bytes decide."""
     if stop - start <= 8:
@@ -137,7 +138,7 @@ def _same(buffer: np.ndarray, bound: np.ndarray, start: int, stop: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _grown(table: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Twice the room; the table is never more than half full."""
     room = np.empty((2 * len(bounds), 2), dtype=np.int64)
@@ -152,7 +153,7 @@ def _grown(table: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return wider, room
 
 
-@njit(cache=True, nogil=True)
+@jit
 def document_frequencies(ids: np.ndarray, offsets: np.ndarray, n_words: int) -> np.ndarray:
     """How many documents hold each word."""
     frequency, last = np.zeros(n_words, dtype=np.int64), np.full(n_words, -1, dtype=np.int64)

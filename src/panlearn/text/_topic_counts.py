@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.statistics import Sums
 
 
@@ -56,7 +56,7 @@ class TopicCounts(Sums):
         return cls(float(w.sum()), value, with_words, with_documents)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def expect(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -88,7 +88,7 @@ def expect(
     return value
 
 
-@njit(cache=True, nogil=True)
+@jit
 def fold_in_shares(
     indptr: np.ndarray,
     indices: np.ndarray,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.splitmix import next_uniform
 
 
-@njit(cache=True, nogil=True)
+@jit
 def sweep(
     ids: np.ndarray,
     offsets: np.ndarray,
@@ -121,7 +121,7 @@ def sweep(
     return state, value
 
 
-@njit(cache=True, nogil=True)
+@jit
 def document_slopes(
     offsets: np.ndarray, topics: np.ndarray, alpha: np.ndarray
 ) -> tuple[np.ndarray, float]:
@@ -138,7 +138,7 @@ def document_slopes(
     return slopes, whole
 
 
-@njit(cache=True, nogil=True)
+@jit
 def fold_in(
     ids: np.ndarray,
     offsets: np.ndarray,
@@ -187,7 +187,7 @@ def fold_in(
             here[k] /= everything + n
 
 
-@njit(cache=True, nogil=True)
+@jit
 def left_to_right(
     ids: np.ndarray,
     offsets: np.ndarray,
@@ -240,7 +240,7 @@ def left_to_right(
         log_probability[d] = value
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _draw(
     word: np.ndarray, count: np.ndarray, law: np.ndarray, state: np.uint64
 ) -> tuple[int, np.uint64]:
@@ -256,7 +256,7 @@ def _draw(
     return k, state
 
 
-@njit(cache=True, nogil=True)
+@jit
 def together(
     ids: np.ndarray, offsets: np.ndarray, place: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -16,15 +16,15 @@ Journal of the ACM 22(2). doi:10.1145/321879.321880
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.text._bit_parallel import Strings
 
 NONE, ADJACENT, DAMERAU = 0, 1, 2
 EQUAL, REPLACE, DELETE, INSERT, TRANSPOSE = 0, 1, 2, 3, 4
 
 
-@njit(cache=True, nogil=True)
+@jit
 def distances(
     texts: Strings,
     first: int,
@@ -63,7 +63,7 @@ def distances(
                 out[k, t] = out[t, k]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def distance(
     a: np.ndarray, b: np.ndarray, costs: np.ndarray, swaps: int, table: np.ndarray
 ) -> float:
@@ -84,7 +84,7 @@ def distance(
     return table[len(a) % 3, len(b)]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _damerau(
     a: np.ndarray, b: np.ndarray, costs: np.ndarray, table: np.ndarray, seen: np.ndarray
 ) -> float:
@@ -113,7 +113,7 @@ def _damerau(
     return table[len(a), len(b)]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def moves(a: np.ndarray, b: np.ndarray, costs: np.ndarray, swaps: int) -> np.ndarray:
     """The last edit of a cheapest path to each cell; letters are paired where they can be."""
     insert, delete, substitute = costs

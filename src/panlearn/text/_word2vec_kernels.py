@@ -11,22 +11,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.splitmix import next_uniform
 
 SHARE = 4  # examples in a row that are held against the same negative words
 FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
 
 
-@njit(cache=True, nogil=True)
+@jit
 def uniform(state: np.ndarray) -> float:
     """A number in [0, 1); the state of the generator, one number in an array, goes on."""
     state[0], number = next_uniform(state[0])
     return number
 
 
-@njit(cache=True, nogil=True)
+@jit
 def subsample(
     ids: np.ndarray, offsets: np.ndarray, keep: np.ndarray, window: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ def subsample(
     return words[:m], ends, reach[:m]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def pairs(
     words: np.ndarray, ends: np.ndarray, reach: np.ndarray, group: np.ndarray, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,7 +75,7 @@ def pairs(
     return context, middle, edges
 
 
-@njit(cache=True, nogil=True)
+@jit
 def draw_negatives(
     words: np.ndarray, cumulated: np.ndarray, negatives: np.ndarray, state: np.ndarray
 ) -> None:
@@ -86,7 +86,7 @@ def draw_negatives(
         negatives[j] = words[min(at, len(words) - 1)]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def _contrast(
     h: np.ndarray,
     error: np.ndarray,
@@ -127,7 +127,7 @@ def _contrast(
     return loss + math.log(product)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def classify(
     h: np.ndarray,
     error: np.ndarray,
@@ -157,7 +157,7 @@ def classify(
     return loss + math.log(total)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def skip_gram(
     context: np.ndarray,
     middle: np.ndarray,
@@ -190,7 +190,7 @@ def skip_gram(
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@jit(fastmath=FAST)
 def bag_of_words(
     words: np.ndarray,
     ends: np.ndarray,

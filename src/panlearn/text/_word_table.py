@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 HASH, START, LENGTH, VALUE = 0, 1, 2, 3
 
@@ -33,7 +34,7 @@ def empty_table(n_slots: int = 1 << 10) -> WordTable:
     return WordTable(np.zeros((n_slots, 4), dtype=np.int64), letters, np.zeros(2, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def find(table: WordTable, text: np.ndarray, start: int, stop: int) -> tuple[Any, Any]:
     """The slot of ``text[start:stop]``, empty if the word is not there, and its hash."""
     code = np.int64(-3750763034362895579)  # Fowler, Noll and Vo, in wrapping integers
@@ -53,7 +54,7 @@ def find(table: WordTable, text: np.ndarray, start: int, stop: int) -> tuple[Any
     return slot, code
 
 
-@njit(cache=True, nogil=True)
+@jit
 def insert(
     table: WordTable, slot: int, code: int, text: np.ndarray, start: int, stop: int, value: Any
 ) -> WordTable:
@@ -73,7 +74,7 @@ def insert(
     return table
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _spread(entries: np.ndarray) -> np.ndarray:
     """The entries over twice as many slots."""
     wide = np.zeros((2 * len(entries), 4), dtype=np.int64)
@@ -87,7 +88,7 @@ def _spread(entries: np.ndarray) -> np.ndarray:
     return wide
 
 
-@njit(cache=True, nogil=True)
+@jit
 def insert_words(
     table: WordTable, text: np.ndarray, offsets: np.ndarray, values: np.ndarray
 ) -> WordTable:

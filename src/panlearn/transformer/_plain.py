@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
 from panlearn.transformer._decoder import Decoder
 
@@ -149,7 +149,7 @@ def _head_norms(attention: Any) -> Any:
     return None if norms[0] is None else tuple(_arrays(norm) for norm in norms)
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACTED)
+@jit(fastmath=_CONTRACTED)
 def _multiply(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
 ) -> None:
@@ -175,7 +175,7 @@ def _multiply(
             made[i, j] = s0 + bias[j]
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACTED)
+@jit(fastmath=_CONTRACTED)
 def _normed(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: Any, rms: bool
 ) -> np.ndarray:
@@ -195,7 +195,7 @@ def _normed(
     return made
 
 
-@njit(cache=True, nogil=True, fastmath=_CONTRACTED)
+@jit(fastmath=_CONTRACTED)
 def _mean(
     heads: np.ndarray,
     keys: np.ndarray,
@@ -249,7 +249,7 @@ def _mean(
     return made
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _gelu(x: np.ndarray) -> np.ndarray:
     """X sigma(sqrt(8 / pi) (x + 0.044715 x^3)), which is the approximation by tanh."""
     linear, cubic = np.float32(math.sqrt(8 / math.pi)), np.float32(0.044715)
@@ -261,7 +261,7 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     return x
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _swiglu(x: np.ndarray) -> np.ndarray:
     """The first half of the columns, through silu, times the second."""
     half, one = x.shape[1] // 2, np.float32(1)

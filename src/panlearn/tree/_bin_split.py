@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.tree._split import (
     GINI,
     MISSING,
@@ -19,7 +19,7 @@ from panlearn.tree._split import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def best_bin_split(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -95,7 +95,7 @@ def best_bin_split(
     return best, low, high if high <= highest else -1, missing_left
 
 
-@njit(inline="always")
+@jit(inline="always")
 def fill_histogram(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -122,7 +122,7 @@ def fill_histogram(
             flat[np.uint64(bins[rows[i]]) * width + np.uint64(last)] += weight[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
     """Whether no row is in a bin: from column `first` on there are weights, which are positive."""
     for k in range(first, histogram.shape[1]):
@@ -131,7 +131,7 @@ def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
     return True
 
 
-@njit(inline="always")
+@jit(inline="always")
 def walk_bins(
     histogram: np.ndarray,
     lowest: int,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.tree._growth import Growth
 from panlearn.tree._median import median_of
 from panlearn.tree._node_search import search
@@ -26,7 +26,7 @@ from panlearn.tree._split import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def grow(growth: Growth) -> int:
     """Fill the nodes of a tree; how many they are.
 
@@ -64,7 +64,7 @@ def grow(growth: Growth) -> int:
     return count
 
 
-@njit(inline="always")
+@jit(inline="always")
 def place(nodes: np.ndarray, at: int, parent: int, is_left: bool, sign: int, n: int) -> None:
     """Make a node, the root of n rows or the child of one that splits on a feature of this sign."""
     node = nodes[at]
@@ -86,7 +86,7 @@ def place(nodes: np.ndarray, at: int, parent: int, is_left: bool, sign: int, n: 
             node.lower = above.between
 
 
-@njit(inline="always")
+@jit(inline="always")
 def divide_node(growth: Growth, at: int, parent: int, is_left: bool) -> bool:
     """Summarise a node, and divide its rows by the best split; False if it stays a leaf."""
     nodes, value, limits, criterion = growth.nodes, growth.value, growth.limits, growth.criterion
@@ -139,7 +139,7 @@ def divide_node(growth: Growth, at: int, parent: int, is_left: bool) -> bool:
     return True
 
 
-@njit(inline="always")
+@jit(inline="always")
 def divide_rows(growth: Growth, at: int) -> None:
     """Divide the rows of a node, and what goes with them, by its split."""
     local, columns, goes_left = growth.local, growth.columns, growth.goes_left
@@ -185,7 +185,7 @@ def divide_rows(growth: Growth, at: int) -> None:
             divide(segment, segment, goes_left, growth.integers)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def summarise(
     local: Targets, targets: Targets, criterion: int, start: int, stop: int, sums: np.ndarray
 ) -> tuple[float, float]:
@@ -227,7 +227,7 @@ def summarise(
     return weight, max(0.0, impurity / n_outputs)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def is_terminal(depth: int, size: int, impurity: float, limits: Limits) -> bool:
     """Whether a node is a leaf before any split of it is looked at."""
     return bool(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from panlearn.core.jit import jit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """The weighted median of rows in the order of y / weight, and the sum of distances from it.
 
@@ -32,7 +33,7 @@ def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[floa
     return median, error
 
 
-@njit(inline="always")
+@jit(inline="always")
 def fill_errors(
     rows: np.ndarray,
     first: int,
@@ -59,7 +60,7 @@ def fill_errors(
             add_errors(sequence[:n], y, weight, ranks[o], order, memory, back)
 
 
-@njit(inline="always")
+@jit(inline="always")
 def add_errors(
     rows: np.ndarray,
     y: np.ndarray,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.core.splitmix import next_below
 from panlearn.tree._bin_split import best_bin_split
 from panlearn.tree._growth import Columns
@@ -21,7 +21,7 @@ from panlearn.tree._split import (
 )
 
 
-@njit(inline="always")
+@jit(inline="always")
 def search(
     columns: Columns,
     inside: np.ndarray,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.tree._split import MISSING, TOP
 
 # Below this many rows it is quicker to sort them than to walk all bins.
 SMALL = 48
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: np.ndarray) -> int:
     """Move the values of the rows that go left to the front, both sides in their order.
 
@@ -30,7 +30,7 @@ def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: 
     return front
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def sort_by_bin(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -71,7 +71,7 @@ def sort_by_bin(
     counts[:] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def leaves_of(
     X: np.ndarray,
     left: np.ndarray,

@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.tree._median import fill_errors
 
 SQUARED_ERROR, POISSON, ABSOLUTE_ERROR, GINI, ENTROPY = 0, 1, 2, 3, 4
@@ -98,7 +98,7 @@ class Work(NamedTuple):
     errors: np.ndarray
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def best_split(
     keys: np.ndarray,
     rows: np.ndarray,
@@ -153,7 +153,7 @@ def best_split(
     return best, place, missing_left
 
 
-@njit(inline="always")
+@jit(inline="always")
 def walk_rows(
     rows: np.ndarray,
     targets: Targets,
@@ -219,7 +219,7 @@ def walk_rows(
             finish(line, i, sides, node, n_outputs, criterion)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def finish(
     line: np.ndarray, i: int, sides: np.ndarray, node: Node, n_outputs: int, criterion: int
 ) -> None:
@@ -233,7 +233,7 @@ def finish(
                 line[0, i] = -np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def fill_scores(line: np.ndarray, first: int, end: int, weight: float, criterion: int) -> None:
     """The scores of all places of a line, by themselves, for several divisions go at once."""
     if criterion == GINI or criterion == SQUARED_ERROR:
@@ -244,7 +244,7 @@ def fill_scores(line: np.ndarray, first: int, end: int, weight: float, criterion
             line[4, i] = line[0, i] + line[1, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def keeps_limits(
     left_weight: float, left_first: float, sign: int, node: Node, limits: Limits
 ) -> bool:
@@ -263,7 +263,7 @@ def keeps_limits(
     return inside and (left - right) * sign <= 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
     """Add what a row adds to the sums."""
     if criterion >= GINI:
@@ -274,13 +274,13 @@ def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
             sums[o] += targets.value[o, r]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def s_log_s(s: float) -> float:
     """Return s log s, zero at zero."""
     return s * np.log(s) if s > 0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def total(sums: np.ndarray, criterion: int) -> float:
     """Sum of S_k squared, or of S_k log S_k."""
     result = 0.0
@@ -289,13 +289,13 @@ def total(sums: np.ndarray, criterion: int) -> float:
     return result
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def term(s: float, criterion: int) -> float:
     """One term of the total."""
     return s_log_s(s) if criterion == ENTROPY or criterion == POISSON else s * s
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def score_of(
     total: float, sums: np.ndarray, weight: float, n_outputs: int, criterion: int
 ) -> float:

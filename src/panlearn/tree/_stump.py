@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from panlearn.core.jit import jit
 from panlearn.tree._features import Presorted
 from panlearn.tree._split import MISSING, TIE, TOP
 from panlearn.tree._structure import Tree
@@ -72,7 +72,7 @@ def stump_tree(
     )
 
 
-@njit(cache=True, nogil=True)
+@jit
 def best_stump(
     blocks: Blocks, codes: np.ndarray, weight: np.ndarray, n_classes: int
 ) -> tuple[int, int, int, bool, np.ndarray, np.ndarray]:
@@ -139,7 +139,7 @@ def best_stump(
     return feature, low, high, missing_left, node_sums, size
 
 
-@njit(cache=True, nogil=True)
+@jit
 def start_of(left: np.ndarray, histogram: np.ndarray, side: int) -> None:
     """What lies on the left before any value: nothing, or what is missing."""
     left[:] = 0.0
@@ -147,7 +147,7 @@ def start_of(left: np.ndarray, histogram: np.ndarray, side: int) -> None:
         left += histogram[MISSING]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def is_split(blocks: Blocks, j: int, at: int) -> bool:
     """Whether a threshold goes between this row of the order and the next."""
     if at + 1 == blocks.valid[j]:
@@ -156,7 +156,7 @@ def is_split(blocks: Blocks, j: int, at: int) -> bool:
     return ranks[order[at]] != ranks[order[at + 1]]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def split_score(left: np.ndarray, sums: np.ndarray) -> float:
     """The score of a split with these sums on the left; an empty side adds nothing."""
     left_weight, right_weight, left_total, right_total = 0.0, 0.0, 0.0, 0.0
@@ -170,7 +170,7 @@ def split_score(left: np.ndarray, sums: np.ndarray) -> float:
     return score + right_total / right_weight if right_weight > 0 else score
 
 
-@njit(cache=True, nogil=True)
+@jit
 def bound_of(left: np.ndarray, inside: np.ndarray, sums: np.ndarray, corner: np.ndarray) -> float:
     """The largest score at the corners of the box from `left` to `left` + `inside`."""
     result = -np.inf
@@ -181,7 +181,7 @@ def bound_of(left: np.ndarray, inside: np.ndarray, sums: np.ndarray, corner: np.
     return result
 
 
-@njit(cache=True, nogil=True)
+@jit
 def walk(
     blocks: Blocks,
     j: int,
@@ -209,7 +209,7 @@ def walk(
     return best - slack, at
 
 
-@njit(cache=True, nogil=True)
+@jit
 def reweight(
     weight: np.ndarray, wrong: np.ndarray, n_classes: int, learning_rate: float
 ) -> tuple[float, float]:

@@ -6,12 +6,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.estimator import fitting
+from panlearn.core.jit import jit
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.validation import reject_hidden
@@ -224,7 +224,7 @@ def encode(X: np.ndarray, categories: list[np.ndarray]) -> np.ndarray:
     return result
 
 
-@njit(cache=True, nogil=True)
+@jit
 def attribute_gains(
     X: np.ndarray,
     rows: np.ndarray,
@@ -263,7 +263,7 @@ def attribute_gains(
     return gains, impurity
 
 
-@njit(cache=True, nogil=True)
+@jit
 def entropy(sums: np.ndarray, total: float) -> float:
     """Minus the sum of p log2 p, zero for one class."""
     result = 0.0
