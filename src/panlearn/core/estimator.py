@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from abc import ABC
+from abc import ABCMeta
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar, ParamSpec, TypeVar
@@ -23,12 +23,29 @@ from sklearn.utils.metaestimators import available_if
 from panlearn.core.boundary import ANSWERS, LOGARITHMS, admit_all, answering, numbers_of, told
 from panlearn.core.capabilities import Capabilities, require_source
 from panlearn.core.parameters import check_parameters
+from panlearn.core.porting import ported
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Estimator(BaseEstimator, ABC):
+class Constructed(ABCMeta):
+    """Takes words of the peers in the constructor, and says what a wrong one may have meant."""
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """Show what the constructor takes, not what the call below does."""
+        own = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make an instance."""
+        if kwargs:
+            kwargs = ported(cls.__name__, _own_parameters(cls), kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+class Estimator(BaseEstimator, metaclass=Constructed):
     """The abstract base of panlearn's estimators.
 
     A class is abstract or final: what varies is composed from parts, never overridden. Whatever it
@@ -73,6 +90,11 @@ class Estimator(BaseEstimator, ABC):
         if name.endswith("_") and not name.startswith("_"):
             self._require_fitted()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+@functools.cache
+def _own_parameters(cls: type) -> list[str]:
+    return list(inspect.signature(cls).parameters)
 
 
 def _takes_rows(name: str, method: Any) -> bool:
