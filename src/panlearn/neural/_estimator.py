@@ -57,6 +57,17 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         Whether `fit` goes on from the weights that are there, and not from new ones.
     device : str, default="cpu"
         Where to compute. Under torchrun, "cuda" is the GPU of the process.
+
+    Attributes
+    ----------
+    weights_ : dict of {str: ndarray}
+        The weights.
+    history_ : dict of {str: list}
+        The mean loss of each epoch, and more.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether all epochs were walked.
     """
 
     validation_fraction: BelowOne = 0.0

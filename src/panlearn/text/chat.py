@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -39,13 +39,19 @@ _TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """How a conversation is written for a language model.
+    r"""How a conversation is written for a language model.
+
+    .. math::
+        x = b\; o(r_1)\, c_1\, e \; o(r_2)\, c_2\, e \;\cdots\; o(\text{assistant})
+
+    for contents :math:`c_i` of roles :math:`r_i`, in most templates: a token b that begins, headings
+    o, and ends e.
 
     Parameters
     ----------
     template : str, default="chatml"
         The name of a style, ``"chatml"`` or ``"llama"``, or the text of a template in Jinja.
-    tokens : dict of {str: str}, default={}
+    tokens : dict of {str: str}, default=None
         What the template calls its tokens, such as ``{"bos_token": "<s>"}``.
 
     Notes
@@ -74,7 +80,7 @@ class ChatTemplate:
     """
 
     template: str = "chatml"
-    tokens: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, str] | None = None
 
     @cached_property
     def _parsed(self) -> Any:
@@ -137,7 +143,7 @@ class ChatTemplate:
                     f"a message is a dict with a role and a content; got {message!r:.80}"
                 )
         known = {"messages": list(messages), "add_generation_prompt": add_generation_prompt}
-        given = {"tools": None, "documents": None} | dict(self.tokens) | known | variables
+        given = {"tools": None, "documents": None} | dict(self.tokens or {}) | known | variables
         return _jinja.render(self._parsed, given)
 
 
