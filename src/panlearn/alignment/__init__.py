@@ -4,6 +4,8 @@ from panlearn.core.extras import require
 
 require("torch")
 
+from panlearn.alignment import losses  # noqa: E402
 from panlearn.alignment.chat_template import ChatTemplate  # noqa: E402
+from panlearn.alignment.dpo import DPO  # noqa: E402
 
-__all__ = ["ChatTemplate"]
+__all__ = ["DPO", "ChatTemplate", "losses"]
