@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,18 +110,5 @@ class PreferenceModel(Tuner):
         for i in range(n):
             if np.array_equal(better.ids[i], worse.ids[i]):
                 raise ValueError(f"row {i}: chosen and rejected are equal; leave the row out")
-        both = Sequences(better.ids + worse.ids, better.masks + worse.masks)
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), ensure_non_negative=True)
-        return Pairs(both, np.arange(2 * n).reshape(2, n).T, weight)
-
-
-def in_batches(
-    sequences: Sequences, function: Callable[..., Any], batch_size: int, device: Any
-) -> np.ndarray:
-    """A number for each sequence, computed with those of like length."""
-    found = np.empty(len(sequences), dtype=np.float32)
-    order = np.argsort([len(ids) for ids in sequences.ids], kind="stable")
-    for low in range(0, len(order), batch_size):
-        part = order[low : low + batch_size]
-        found[part] = function(*sequences.padded(part, device)).cpu().numpy()
-    return found
+        return Pairs(better.joined(worse), np.arange(2 * n).reshape(2, n).T, weight)

@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from panlearn.alignment._policy import Policy, as_policy, trainable, untrained, with_weights
+from panlearn.alignment._policy import (
+    Policy,
+    additions,
+    as_policy,
+    trainable,
+    untrained,
+    with_weights,
+)
 from panlearn.alignment.chat_template import ChatTemplate
 from panlearn.core.derived import derived
 from panlearn.core.parameters import Positive
 from panlearn.neural._estimator import DeepEstimator
+from panlearn.neural._run import Run
 from panlearn.transformer._decoder_model import DecoderModel
 
 
@@ -83,5 +91,11 @@ class PolicyTuner(Tuner):
 
     @derived("weights_")
     def _tuned(self) -> DecoderModel:
-        known = {name: getattr(self, name) for name in ("history_", "n_iter_", "converged_")}
+        names = ("history_", "n_iter_", "converged_", "adapters_", "lora_")
+        known = {name: vars(self)[name] for name in names if name in vars(self)}
         return with_weights(self.start_, self.module_, **known)
+
+    def _keep_additions(self, run: Run) -> None:
+        """Keep what LoRA added to the weights, if it did."""
+        for name, value in additions(run).items():
+            setattr(self, name, value)

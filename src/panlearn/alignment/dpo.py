@@ -159,13 +159,14 @@ class DPO(PreferenceModel, PolicyTuner):
         pairs = self._pairs(X, sample_weight)
         scores = _totals(self.start_.module_, pairs.sequences, self.batch_size)[pairs.index]
         module = self._trainable()
-        self._learn(
+        run = self._learn(
             module,
             self._objective(pairs.sequences),
             pairs.data(scores),
             rng,
             rows=ArrayRows(X, None, None),
         )
+        self._keep_additions(run)
         return self
 
     def _objective(self, sequences: Sequences) -> Callable:
