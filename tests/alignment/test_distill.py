@@ -51,8 +51,9 @@ def test_the_mean_slope_of_answers_is_that_of_the_forward_divergence(pair):
 
 @pytest.mark.parametrize("divergence", [None, losses.ForwardKL(), losses.ReverseKL()])
 def test_a_smaller_student_comes_to_answer_as_its_teacher(divergence):
-    teacher = GPT(learning_rate=1e-2, max_epochs=60, random_state=0).fit(["ab" * 50])
-    student = GPT(GPTConfig(1, 16), max_steps=1, random_state=3).fit(["ab"])
+    shape = GPTConfig(2, 32, 2, 16)
+    teacher = GPT(shape, learning_rate=1e-2, max_epochs=99, random_state=0).fit(["ab" * 50])
+    student = GPT(GPTConfig(1, 16, 2, 16), max_steps=1, random_state=3).fit(["ab"])
     prompts = ["a", "ab"]
     how = {"max_tokens": 6, "learning_rate": 1e-2, "max_epochs": 99, "random_state": 0}
     tuned = distill(student, teacher, prompts, temperature=0, divergence=divergence, **how)

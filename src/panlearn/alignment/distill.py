@@ -89,8 +89,10 @@ def distill(
     --------
     >>> from panlearn.alignment import distill, losses
     >>> from panlearn.transformer import GPT, GPTConfig
-    >>> teacher = GPT(learning_rate=1e-2, max_epochs=60, random_state=0).fit(["ab" * 50])
-    >>> student = GPT(GPTConfig(1), max_epochs=1, random_state=1).fit(["-" * 50])
+    >>> shape = {"width": 32, "n_heads": 2, "context": 16}
+    >>> teacher = GPT(GPTConfig(2, **shape), learning_rate=1e-2, max_epochs=99, random_state=0)
+    >>> teacher = teacher.fit(["ab" * 50])
+    >>> student = GPT(GPTConfig(1, **shape), max_epochs=1, random_state=1).fit(["-" * 50])
     >>> how = {"max_tokens": 9, "max_epochs": 99, "learning_rate": 1e-2, "random_state": 0}
     >>> small = distill(student, teacher, ["ab", "a"], divergence=losses.ForwardKL(), **how)
     >>> small.generate("a", max_tokens=5)
