@@ -91,6 +91,17 @@ def head(n_inputs: int, n_hidden: int, n_outputs: int) -> nn.Sequential:
     )
 
 
+def warn_of_collapse(history: dict[str, list[float]]) -> None:
+    """Say so if unit vectors lie so near to each other that they can hardly be told apart."""
+    spread = history["spread"][-1]
+    if not spread > _LEAST_SPREAD:
+        warn(
+            f"the embedding has collapsed: the spread of unit vectors is {spread:.3g}, where 1 is "
+            "the most; look at history_['spread'] and ['rank'], lower learning_rate or change "
+            "augment"
+        )
+
+
 def _jitter(rows: torch.Tensor, draws: Draws) -> torch.Tensor:
     return rows + 0.5 * draws.normal(rows.shape[1], dtype=rows.dtype)
 
@@ -178,7 +189,7 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
 
     def _note(self, projected: torch.Tensor, step: Step) -> None:
         """Keep for the history how far from collapse the projections are."""
-        spread, rank = spread_and_rank(projected)
+        spread, rank = spread_and_rank(step.gather(projected))
         step.note(spread=spread, rank=rank)
 
     @fitting
@@ -200,13 +211,7 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: views are compared within a batch")
         self._train(self._begin(X))
-        spread = self.history_["spread"][-1]
-        if not spread > _LEAST_SPREAD:
-            warn(
-                f"the embedding has collapsed: the spread of unit vectors is {spread:.3g}, where 1 "
-                "is the most; look at history_['spread'] and ['rank'], lower learning_rate or "
-                "change augment"
-            )
+        warn_of_collapse(self.history_)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
