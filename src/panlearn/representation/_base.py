@@ -91,17 +91,6 @@ def head(n_inputs: int, n_hidden: int, n_outputs: int) -> nn.Sequential:
     )
 
 
-def warn_of_collapse(history: dict[str, list[float]]) -> None:
-    """Say so if unit vectors lie so near to each other that they can hardly be told apart."""
-    spread = history["spread"][-1]
-    if not spread > _LEAST_SPREAD:
-        warn(
-            f"the embedding has collapsed: the spread of unit vectors is {spread:.3g}, where 1 is "
-            "the most; look at history_['spread'] and ['rank'], lower learning_rate or change "
-            "augment"
-        )
-
-
 def _jitter(rows: torch.Tensor, draws: Draws) -> torch.Tensor:
     return rows + 0.5 * draws.normal(rows.shape[1], dtype=rows.dtype)
 
@@ -211,7 +200,13 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: views are compared within a batch")
         self._train(self._begin(X))
-        warn_of_collapse(self.history_)
+        spread = self.history_["spread"][-1]
+        if not spread > _LEAST_SPREAD:
+            warn(
+                f"the embedding has collapsed: the spread of unit vectors is {spread:.3g}, where 1 "
+                "is the most; look at history_['spread'] and ['rank'], lower learning_rate or "
+                "change augment"
+            )
         return self
 
     def transform(self, X: Any) -> np.ndarray:

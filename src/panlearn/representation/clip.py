@@ -19,7 +19,6 @@ from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._images import read_images
 from panlearn.neural._scaling import deviations
 from panlearn.representation import _clip_files
-from panlearn.representation._base import warn_of_collapse
 from panlearn.representation._clip import MOST, Tower, Towers, pair_losses
 from panlearn.representation._preparation import Preparation
 from panlearn.representation.clip_tokenizer import CLIPTokenizer
@@ -132,6 +131,7 @@ class CLIP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepEstimator, _Le
     image_size: Count | None = None
     temperature: Positive[float] = 0.07
     batch_size: Count = 64
+    max_epochs: Count | None = 20
     learning_rate: Positive[float] = 1e-3
     schedule: str | Callable = "warmup_cosine"
     weight_decay: NonNegative[float] = 0.01
@@ -177,7 +177,6 @@ class CLIP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepEstimator, _Le
         rng = generator(self.random_state)
         data = (self._scaled(images), *self._tokens(texts))
         self._learn(self._initial(rng), pair_losses, data, rng)
-        warn_of_collapse(self.history_)
         return self
 
     def _build(self) -> nn.Module:
