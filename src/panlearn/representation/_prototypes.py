@@ -24,6 +24,12 @@ class _Learned:
 class PrototypeClassifier(ClassifierMixin, Estimator, _Learned):
     """A classifier by the largest scaled cosine with the vector of a class; abstract."""
 
+    def __sklearn_clone__(self) -> Any:
+        """Copy the parameters but for the encoder, which is only looked at and stays fitted."""
+        made: Any = super().__sklearn_clone__()
+        made.model = self.model  # type: ignore[attr-defined]
+        return made
+
     @abstractmethod
     def _vectors(self, X: Any) -> np.ndarray:
         """Give the vectors of examples that are like those of `fit`."""

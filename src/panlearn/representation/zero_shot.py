@@ -34,7 +34,7 @@ class ZeroShotClassifier(PrototypeClassifier):
         The text of each label, or several: ``{"cat": ["a cat", "a photo of a cat"], ...}``. Or one
         template or several, such as ``"a photo of a {}"``, for the labels that `fit` is given.
     model : CLIP
-        One that was fitted or read. It is not changed.
+        One that was fitted or read. It is not changed, and a clone of the classifier shares it.
 
     Attributes
     ----------
@@ -151,8 +151,8 @@ class FewShotClassifier(PrototypeClassifier):
     Parameters
     ----------
     model : transformer, default=None
-        The encoder f: a `CLIP`, `SimCLR` or whatever has ``transform``, fitted. It is not changed.
-        None takes rows as they are.
+        The encoder f: a `CLIP`, `SimCLR` or whatever has ``transform``, fitted. It is not changed,
+        and a clone of the classifier shares it. None takes rows as they are.
     scale : float, default=10.0
         The factor s, which tells how sure probabilities are.
 
