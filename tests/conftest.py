@@ -161,12 +161,17 @@ class Library:
             wish |= {"batch_size": 1000}  # one batch: neither order nor weight changes a gradient
         if "max_epochs" in names and learns_without_targets(cls):  # where it ends is not compared
             wish |= {"max_epochs": 5}
-        if "prompts" in names:  # what the images of `problem` show
-            wish |= {"prompts": "{}", "model": clip()}
+        wish |= Library.required(cls)
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def required(cls):
+        """What a class cannot do without: words for what the images of `problem` show."""
+        wants = "prompts" in inspect.signature(cls).parameters
+        return {"prompts": "{}", "model": clip()} if wants else {}
 
     @staticmethod
     def problem(cls, n=60, d=4, seed=0, classes=2):

@@ -2,6 +2,7 @@
 
 import json
 import pydoc_data.topics
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,12 @@ CAPTIONS = ["a photo of a cat", "", "Dogs, running & barking " * 5, "naïve CAF�
 HARD = [
     *("", "  ", "Hello   World's don't I'LL we've!!!", "''s '' 'S", "  'tis", "_under_score_ a_b"),
     *("naïve café ΣΊΣΥΦΟΣ İstanbul", "a\u0301 e\u0301 \u212b", "ﬁ Ⓐ ſ ß ẞ ǅ", "İI ıi ﷽ ؟"),
-    *("日本語のテキスト 123 4½ ² Ⅷ ٣ 〇一", "🙂🙃 👩‍👩‍👧", "\x1c \x1f tab\there\n", "a\u00a0b\u3000c"),
+    *(
+        "日本語のテキスト 123 4½ ² Ⅷ ٣ 〇一",
+        "🙂🙃 👩‍👩‍👧",
+        "\x1c \x1f tab\there\n",
+        "a\u00a0b\u3000c",
+    ),
     *("\u200b\ufeff zero", "x" * 300, "\ud7ff \x00 \x7f", "http://a.b/c?d=1,000.50"),
     *list(pydoc_data.topics.topics.values())[:6],
 ]
@@ -69,9 +75,9 @@ def test_tokens_are_those_of_transformers(tokenizer, tmp_path):
     for text in HARD:
         ids = theirs(text)["input_ids"]
         assert tokenizer.encode(text) == ids, text[:40]
-        assert tokenizer.encode(text, 20) == theirs(text, truncation=True, max_length=20)[
-            "input_ids"
-        ]
+        assert (
+            tokenizer.encode(text, 20) == theirs(text, truncation=True, max_length=20)["input_ids"]
+        )
     plain = "a photo of a cat , a dog"
     assert tokenizer.decode(tokenizer.encode(plain)) == plain
     assert theirs.decode(tokenizer.encode(plain), skip_special_tokens=True) == plain
@@ -120,14 +126,8 @@ def test_scores_and_loss_are_those_of_transformers(folder):
     np.testing.assert_allclose(ours.encode_image(images), expected.image_embeds, atol=1e-5)
     np.testing.assert_allclose(ours.encode_text(CAPTIONS), expected.text_embeds, atol=1e-5)
     vectors = torch.tensor(ours.encode_image(images)), torch.tensor(ours.encode_text(CAPTIONS))
-
-    class Whole:
-        class share:
-            idle, low = False, 0
-
-        gather = staticmethod(lambda rows: rows)
-
-    losses = paired_losses(*vectors, theirs.logit_scale.detach(), Whole)
+    whole = SimpleNamespace(share=SimpleNamespace(idle=False, low=0), gather=lambda rows: rows)
+    losses = paired_losses(*vectors, theirs.logit_scale.detach(), whole)
     assert float(losses.mean()) == pytest.approx(float(expected.loss), abs=1e-5)
 
 

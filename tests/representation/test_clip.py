@@ -35,7 +35,7 @@ def fitted():
 
 
 def test_an_image_that_was_not_seen_finds_its_text(fitted, rng):
-    X, texts = halves(rng)
+    X, _ = halves(rng)
     scores = fitted.similarity(X, TEXTS)
     assert (scores.argmax(axis=1) == np.arange(40) % 2).mean() > 0.9
     assert fitted.history_["loss"][-1] < fitted.history_["loss"][0]
@@ -138,9 +138,7 @@ def test_save_load_and_folders_give_the_same(fitted, rng, tmp_path):
     X, _ = halves(rng, 4)
     expected = fitted.similarity(X, TEXTS)
     panlearn.save(fitted, tmp_path / "model")
-    np.testing.assert_array_equal(
-        panlearn.load(tmp_path / "model").similarity(X, TEXTS), expected
-    )
+    np.testing.assert_array_equal(panlearn.load(tmp_path / "model").similarity(X, TEXTS), expected)
     fitted.save_pretrained(tmp_path / "folder")
     again = CLIP.from_pretrained(tmp_path / "folder")
     np.testing.assert_allclose(again.similarity(X, TEXTS), expected, rtol=1e-5, atol=1e-5)
@@ -211,7 +209,7 @@ def test_folders_that_do_not_fit_are_refused(fitted, tmp_path):
             CLIP.from_pretrained(tmp_path)
     changed(None)
     (tmp_path / "vocab.json").unlink()
-    with pytest.raises(ValueError, match="neither tokenizer.json nor vocab.json"):
+    with pytest.raises(ValueError, match=r"neither tokenizer\.json nor vocab\.json"):
         CLIP.from_pretrained(tmp_path)
 
 
@@ -271,7 +269,7 @@ def test_every_text_is_encoded_and_decoded():
 def test_tokenizers_that_cannot_be():
     with pytest.raises(ValueError, match="too small"):
         CLIPTokenizer.learn(["a"], 100)
-    with pytest.raises(ValueError, match="has no token '<|endoftext|>'"):
+    with pytest.raises(ValueError, match="has no token"):
         CLIPTokenizer({"<|startoftext|>": 0}, [])
     with pytest.raises(ValueError, match="one id"):
         CLIPTokenizer({"<|startoftext|>": 0, "<|endoftext|>": 0}, [])

@@ -30,7 +30,7 @@ def clip():
 
 
 def test_classes_are_the_nearest_texts(clip, rng):
-    X, y = halves(rng)
+    X, _ = halves(rng)
     before = {name: weight.copy() for name, weight in clip.weights_.items()}
     model = ZeroShotClassifier(PROMPTS, clip).fit()
     assert model.classes_.tolist() == ["both", "sky", "snow"]

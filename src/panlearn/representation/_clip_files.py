@@ -186,8 +186,8 @@ def write(
     """Write weights, ``config.json``, tokenizer and how images are prepared."""
     if preparation.height != preparation.width:
         raise CheckpointError(
-            f"images of {preparation.height} x {preparation.width} pixels: the transformers package "
-            "reads models of square ones alone; panlearn.save keeps any"
+            f"images of {preparation.height} x {preparation.width} pixels: the transformers "
+            "package reads models of square ones alone; panlearn.save keeps any"
         )
     patch = min(fields["patch_size"], preparation.height)
     vision, text = fields["vision"], fields["text"]

@@ -157,8 +157,8 @@ class CLIP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepEstimator, _Le
             raise ValueError("CLIP requires y to be passed, the texts of the images; it is None")
         if self.batch_size < 2 or self.context < 2:
             raise ValueError(
-                f"batch_size={self.batch_size} and context={self.context} must be at least 2: pairs "
-                "are compared within a batch, and a text has two marks"
+                f"batch_size={self.batch_size} and context={self.context} must be at least 2: "
+                "pairs are compared within a batch, and a text has two marks"
             )
         known = self.warm_start and "weights_" in vars(self)
         images = self._read(X, reset=not known)

@@ -38,8 +38,8 @@ class CLIPTokenizer(Value):
     .. math::
         \text{text} \mapsto (\text{start}, w_{11}, \ldots, w_{1 n_1}, w_{21}, \ldots, \text{end})
 
-    where the :math:`w_{ij}` are what merges make of the j-th word's bytes, of which the last carries
-    the suffix ``</w>``.
+    where the :math:`w_{ij}` are what merges make of the bytes of word i, whose last carries the
+    suffix ``</w>``.
 
     Parameters
     ----------
@@ -185,7 +185,9 @@ class CLIPTokenizer(Value):
         try:
             return [named[int(number)] for number in ids]
         except KeyError as error:
-            raise ValueError(f"{error} is no id of this tokenizer, which has {len(named)}") from None
+            raise ValueError(
+                f"{error} is no id of this tokenizer, which has {len(named)}"
+            ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
         """Give the text of ids: words with one space between them, without the marks.
@@ -274,6 +276,4 @@ def _words() -> re.Pattern[str]:
     """The pattern of CLIP in the words of `re`, which knows no categories of Unicode."""
     codes = [c for c in range(sys.maxunicode + 1) if chr(c).isnumeric() and not chr(c).isalpha()]
     numbers = "".join(map(chr, codes))
-    return re.compile(
-        rf"'(?:s|t|re|ve|m|ll|d)|[^\W_{numbers}]+|[{numbers}]|(?:[^\w{_SPACES}]|_)+"
-    )
+    return re.compile(rf"'(?:s|t|re|ve|m|ll|d)|[^\W_{numbers}]+|[{numbers}]|(?:[^\w{_SPACES}]|_)+")

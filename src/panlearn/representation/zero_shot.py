@@ -8,7 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Positive
@@ -96,7 +101,9 @@ class ZeroShotClassifier(PrototypeClassifier):
             raise ValueError(f"the labels of prompts must be of one type; got {list(texts)!r:.80}")
         self.classes_ = np.unique(np.array(list(texts)))
         by_name = {str(label): found for label, found in texts.items()}
-        means = [self.model.encode_text(by_name[str(label)]).mean(axis=0) for label in self.classes_]
+        means = [
+            self.model.encode_text(by_name[str(label)]).mean(axis=0) for label in self.classes_
+        ]
         self.prototypes_ = unit(np.stack(means))
         return self
 
@@ -209,6 +216,11 @@ class FewShotClassifier(PrototypeClassifier):
         FewShotClassifier
             The classifier itself.
         """
+        if self.model is not None and not hasattr(self.model, "transform"):
+            raise ValueError(
+                f"model must have transform, as CLIP and SimCLR do, or be None; got "
+                f"{self.model!r:.60}"
+            )
         if self.model is None:
             reject_hidden(X=X, y=y, sample_weight=sample_weight)
             vectors, y = validate_data(self, X, y, dtype=FLOATS)
