@@ -36,7 +36,7 @@ def writes(text, prompts=None):
 
 
 def test_without_a_generator_the_nearest_sentence_and_its_source(model):
-    found = model.ask("What does cork come from, the bark of which tree?")
+    found = model.ask("The bark of which oak does it come from?")
     assert found.text == "It comes from the bark of an oak. [1]"
     assert found.citations == {1: "cork"}
     assert found.passages[0] == TEXTS["cork"]
