@@ -6,6 +6,7 @@ import os
 import pickle
 import struct
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from safetensors.numpy import save as to_safetensors
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import panlearn
@@ -251,6 +252,23 @@ HOSTILE = {
         }
     ),
     "sparse of another kind": _ridge(coef_={"#": "sparse", "kind": "load_npz", "parts": []}),
+    "wide dtype": _ridge(coef_={"#": "dtype", "value": "<U500000000"}),
+    "wide dtype of several fields": _ridge(coef_={"#": "dtype", "value": "(9999,9999)f8,f8"}),
+    "dtype that is no text": _ridge(coef_={"#": "dtype", "value": [["a", "f8"]]}),
+    "wide complex": _ridge(
+        coef_={"#": "array", "scalar": False, "name": "pairs", "complex": "<U500000000"}
+    ),
+    "an array many times": _ridge(
+        coef_=[{"#": "array", "scalar": False, "name": "pairs", "complex": "<c16"}] * 2
+    ),
+    "a planted cache": _thing(
+        "sklearn.pipeline.Pipeline",
+        steps=[],
+        memory="/tmp/cache",
+        verbose=False,
+        transform_input=None,
+        _sklearn_version=sklearn.__version__,
+    ),
     "deep": _nested(200_000),
     "deep objects": '{"#":"tuple","value":[' * 50_000 + "]}" * 50_000,
     "long number": "9" * 100_000,
@@ -261,6 +279,7 @@ HOSTILE = {
 def test_a_crafted_file_with_a_valid_checksum_is_an_error(case, tmp_path):
     arrays = {
         "0": np.ones(3),
+        "pairs": np.ones((4, 2)),
         "indices": np.array([0, 1, 70], dtype=np.int32),
         "indptr": np.array([0, 3], dtype=np.int32),
     }
@@ -276,6 +295,44 @@ def test_the_crafted_files_fail_for_their_own_reason(tmp_path):
     assert panlearn.load(tmp_path / "model").coef_.tolist() == [1.0, 1.0, 1.0]
     _write(tmp_path / "model", _scaler(mean_=[1.0], _private=3))
     assert isinstance(panlearn.load(tmp_path / "model"), StandardScaler)
+
+
+def test_one_long_string_among_many_takes_no_square_of_memory(tmp_path):
+    """An array of NumPy's strings would take 3.6 GB; objects say the same."""
+    items = ["a" * 30_000, *["b"] * 30_000]
+    labels = {"#": "objects", "kind": "U", "shape": [len(items)], "value": items}
+    _write(tmp_path / "model", _ridge(coef_=labels))
+    tracemalloc.start()
+    found = panlearn.load(tmp_path / "model").coef_
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
+    assert found.tolist() == items
+
+
+def test_a_pipe_is_no_model_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "model")
+    with pytest.raises(FileNotFoundError, match="what is there is no file"):
+        panlearn.load(tmp_path / "model")
+
+
+def test_a_pipeline_with_a_cache_is_neither_saved_nor_loaded(tmp_path):
+    pipeline = Pipeline([("ridge", Ridge())], memory=str(tmp_path / "cache"))
+    with pytest.raises(TypeError, match="set memory=None"):
+        panlearn.save(pipeline, tmp_path / "model")
+    panlearn.save(pipeline.set_params(memory=None), tmp_path / "model")
+    assert panlearn.load(tmp_path / "model").memory is None
+
+
+def test_a_file_takes_no_more_memory_than_it_has_bytes(model, tmp_path):
+    model.coef_ = np.ones((20, 100_000))
+    tracemalloc.start()
+    panlearn.save(model, tmp_path / "model")
+    assert tracemalloc.get_traced_memory()[1] - model.coef_.nbytes < 1_000_000
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    loaded = panlearn.load(tmp_path / "model")
+    assert tracemalloc.get_traced_memory()[1] - before - loaded.coef_.nbytes < 1_000_000
+    tracemalloc.stop()
 
 
 def test_swapped_tensors_do_not_match_the_checksum(model, tmp_path):
