@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 import panlearn
 from panlearn.core.estimator import Estimator
 from panlearn.core.extras import MissingExtraError
+from panlearn.core.learned import check_learned
 from panlearn.core.value import Value
 
 _SCIKIT_LEARN = {
@@ -229,6 +230,8 @@ class Decoder:
         value: Any = object.__new__(cls)
         value.__setstate__(state)
         _check_harmless(value)
+        if isinstance(value, Estimator):
+            check_learned(value)
         return value
 
 
