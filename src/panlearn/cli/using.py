@@ -154,9 +154,19 @@ def predict(
 @click.argument("model", type=existing)
 @click.argument("file", type=existing)
 @click.option("--target", help="Column with the truth; the one that the model was fitted to.")
+@click.option("--metric", help="scikit-learn's scorers, with commas; the usual if not given.")
+@click.option("--positive", help="The class of two that scores are about; the last if not given.")
 @as_json
 @as_code
-def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: bool) -> None:
+def evaluate(
+    model: str,
+    file: str,
+    target: str | None,
+    metric: str | None,
+    positive: str | None,
+    as_json: bool,
+    as_code: bool,
+) -> None:
     """Score a saved MODEL on the rows of FILE, whose target is known."""
     if as_code:
         column = f"[{target!r}]" if target else "[model.target_name_]"
@@ -175,7 +185,8 @@ def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: 
     if not known.all():
         notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
     rows: Any = X[known]
-    scores = _scores(pipeline, rows, truth[known])
+    names = [name.strip() for name in metric.split(",")] if metric else []
+    scores = _scores(pipeline, rows, truth[known], names, positive)
     if as_json:
         write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
         return
@@ -208,12 +219,13 @@ def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, 
     return pipeline, frame, X, [*frame.attrs["notes"], *notes]
 
 
-def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
-    """Every metric of the task that the model offers."""
+def _scores(
+    pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series, names: list[str], positive: str | None
+) -> dict[str, float]:
+    """The metrics that are named, or those of the task, that the model offers."""
     from sklearn.base import is_classifier
-    from sklearn.metrics import get_scorer
 
-    from panlearn.compare.metrics import metrics_for, offered
+    from panlearn.compare.metrics import metrics_for, offered, positive_class
 
     task = "classification" if is_classifier(pipeline) else "regression"
     y: np.ndarray = truth.to_numpy()
@@ -221,11 +233,14 @@ def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, 
         y = _as_classes(y, pipeline.classes_)
     elif y.dtype.kind not in "iuf":
         raise DataError(f"{truth.name!r} holds {y[0]!r}, and the model predicts numbers")
-    chosen = offered(pipeline, metrics_for(task, len(getattr(pipeline, "classes_", []))))
+    classes = getattr(pipeline, "classes_", None)
+    about = None if classes is None else positive_class(classes, positive)
+    known = y if classes is None else classes
+    chosen = offered(pipeline, metrics_for(task, known, names, about))
     scores = {}
     for metric in chosen:
         try:
-            scores[metric.name] = metric.sign * get_scorer(metric.scorer)(pipeline, X, y)
+            scores[metric.name] = metric.sign * metric.measure(pipeline, X, y)
         except ValueError:
             # Such as an area under the curve where the file holds one class only.
             scores[metric.name] = float("nan")

@@ -188,6 +188,8 @@ def _exact(model: Any) -> Target | None:
     if torch is not None and isinstance(model, torch.nn.Module):
         device = next((p.device for p in model.parameters()), "cpu")
         return _module_target(model, model, device)
+    if hasattr(model, "_predicts_as"):  # a wrapper whose scores are those of what it wraps
+        return _exact(model._predicts_as)
     if hasattr(model, "weights_") and hasattr(model, "module_"):
         return _deep_target(model)
     if isinstance(getattr(model, "coef_", None), np.ndarray) and hasattr(model, "classes_"):
