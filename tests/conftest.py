@@ -144,6 +144,10 @@ class Library:
             wish |= {"batch_size": 1000}  # one batch: neither order nor weight changes a gradient
         if "max_epochs" in names and learns_without_targets(cls):  # where it ends is not compared
             wish |= {"max_epochs": 5}
+        if "random_start" in names:  # one batch, and starts that no place among the rows changes
+            from panlearn.neural import MLPClassifier
+
+            wish |= {"estimator": MLPClassifier(batch_size=1000), "random_start": False}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}

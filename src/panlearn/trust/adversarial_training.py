@@ -175,7 +175,7 @@ class AdversarialTraining(ClassifierMixin, Estimator):
             inner.set_params(random_state=self.random_state)
 
         def harden(objective: Any, data: Any) -> tuple[Any, Any]:
-            shape = (-1,) if data[0].ndim == 2 else (-1, 1, 1)
+            shape = (-1,) if len(data[0].shape) == 2 else (-1, 1, 1)
             mean, scale = (np.asarray(a).reshape(shape) for a in (inner.mean_, inner.scale_))
             return case(objective, mean, scale), data
 
@@ -255,6 +255,7 @@ class AdversarialTraining(ClassifierMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.classifier_tags.multi_label = True  # as the default has it
         if self.estimator is not None:
             tags.input_tags = get_tags(self.estimator).input_tags
             tags.classifier_tags = get_tags(self.estimator).classifier_tags
