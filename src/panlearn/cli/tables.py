@@ -39,9 +39,12 @@ def print_columns(out: Any, columns: list[Column], styles: list[str], least: int
 
     shown = fit_columns(columns, out.width, least)
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
+    room = out.width - sum(column.width + GAP for column in shown)
     for place, column in enumerate(shown):
         side: Any = "left" if place == 0 else "right"
-        fits = column.width if place else min(column.width, out.width)
+        more = min(max(len(column.head) - column.width, 0), max(room, 0))  # for an unbroken head
+        room -= more
+        fits = min(column.width + more, out.width)
         table.add_column(Text(column.head), justify=side, width=fits, overflow="fold")
     for cells, style in zip(zip(*(c.cells for c in shown), strict=True), styles, strict=True):
         table.add_row(*(Text(cell, style) for cell in cells))
