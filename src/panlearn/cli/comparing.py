@@ -29,7 +29,9 @@ WIDE = 120  # columns of a terminal that has room for the spread of each metric
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+)
 @click.option("--target", help="Column to predict; the last one if not named.")
 @click.option(
     "--task",
@@ -78,9 +80,10 @@ def compare(
 ) -> int:
     """Cross-validate every model that applies to a table, beside a baseline.
 
-    FILE is CSV or Parquet; without one, data sets that ship with scikit-learn are used, and with
-    several of them every model's place on each is shown first. Numbers, categories, booleans,
-    dates and missing values are taken care of, and what was done is said.
+    FILE is CSV, JSON lines or Parquet, or - for standard input; without one, data sets that ship
+    with scikit-learn are used, and with several of them every model's place on each is shown first.
+    Numbers, money, percentages, categories, booleans, dates, text and missing values are taken care
+    of, and what was done is said.
     """
     from panlearn.compare import built_in, leaderboard, prepare, read_table, recipe
     from panlearn.compare.files import BUILT_IN, GENERATED
