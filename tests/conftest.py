@@ -167,6 +167,10 @@ class Library:
         if "max_epochs" in names and learns_without_targets(cls):  # where it ends is not compared
             wish |= {"max_epochs": 5}
         wish |= Library.required(cls)
+        if "random_start" in names:  # one batch, and starts that no place among the rows changes
+            from panlearn.neural import MLPClassifier
+
+            wish |= {"estimator": MLPClassifier(batch_size=1000), "random_start": False}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}

@@ -29,6 +29,7 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import BelowOne
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
+from panlearn.neural._changes import changed
 from panlearn.neural._moves import Objective
 from panlearn.neural._processes import local_device
 from panlearn.neural._random import draw_seed, seeded
@@ -152,6 +153,7 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         if whole:
             changes["patience"] = None
         settings = self._training(random_state=rng, **changes)
+        objective, data = changed(self, objective, data)
         if not whole and validation is None and self._held_fraction and isinstance(data, tuple):
             data, validation = hold_out(data, self._held_fraction, strata, rng)
         target = module if target is None else target
