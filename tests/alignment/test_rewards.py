@@ -211,11 +211,10 @@ def test_a_reward_that_is_no_number_is_named_with_its_row(bad):
 
 
 def test_wrong_counts_and_lacking_answers_are_refused():
+    def short(prompts, completions, answers):
+        return [1.0]
+
     with pytest.raises(DataError, match="short gave 1 numbers for 2 completions"):
-
-        def short(prompts, completions, answers):
-            return [1.0]
-
         rewards.as_reward(short)(["", ""], ["", ""])
     with pytest.raises(DataError, match="2 completions and 1 prompts"):
         rewards.Format()([""], ["", ""])
