@@ -22,7 +22,7 @@ array([1.5])
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,7 @@ import numpy as np
 
 from panlearn.alignment._arithmetic import equations, same
 from panlearn.core.errors import DataError
+from panlearn.core.value import Value
 
 __all__ = [
     "Arithmetic",
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-class Reward(ABC):
+class Reward(Value):
     r"""A number for each completion of a prompt, :math:`r(x, y)`; abstract.
 
     A class gives the number of one completion; calling it gives those of several.
