@@ -4,6 +4,19 @@ from panlearn.core.extras import require
 
 require("torch")
 
+from panlearn.alignment import losses  # noqa: E402
+from panlearn.alignment.adapters import load_adapter, save_adapter  # noqa: E402
 from panlearn.alignment.chat_template import ChatTemplate  # noqa: E402
+from panlearn.alignment.dpo import DPO  # noqa: E402
+from panlearn.alignment.reward_model import RewardModel  # noqa: E402
+from panlearn.alignment.supervised_finetune import supervised_finetune  # noqa: E402
 
-__all__ = ["ChatTemplate"]
+__all__ = [
+    "DPO",
+    "ChatTemplate",
+    "RewardModel",
+    "load_adapter",
+    "losses",
+    "save_adapter",
+    "supervised_finetune",
+]

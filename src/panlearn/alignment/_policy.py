@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from panlearn.alignment._prompts import Sequences
 from panlearn.core.persistence import load
+from panlearn.neural._run import Run
 from panlearn.neural.train import train
 from panlearn.transformer import GPT
 from panlearn.transformer._arrays import to_array
@@ -65,6 +66,8 @@ def trainable(model: DecoderModel) -> Any:
 def with_weights(model: M, module: nn.Module, **attributes: Any) -> M:
     """A fitted model like another, with the weights of a module."""
     made = copy.copy(model)
+    for name in ("adapters_", "lora_"):  # those of an earlier run
+        vars(made).pop(name, None)
     made.weights_ = {k: to_array(v.detach().cpu()) for k, v in module.state_dict().items()}
     for name, value in attributes.items():
         setattr(made, name, value)
@@ -72,23 +75,33 @@ def with_weights(model: M, module: nn.Module, **attributes: Any) -> M:
 
 
 def tuned(model: M, objective: Any, data: Any, validation: Any, settings: dict[str, Any]) -> M:
-    """A model like another, trained further by `neural.train`; with LoRA, its additions beside."""
+    """A model like another, trained further by `neural.train`."""
     module = trainable(model)
     run = train(module, objective, data, validation=validation, **settings)
-    additions = next(iter(run.players.values())).adapters
-    learned: dict[str, Any] = {
-        "history_": run.history,
-        "n_iter_": len(run.history.get("loss", ())),
-        "converged_": run.stopped != "interrupted",
-    }
-    if additions:
-        learned["adapters_"] = {k: v.cpu().numpy() for k, v in additions.items()}
-        learned["lora_"] = run.settings.lora
-    return with_weights(model, module, **learned)
+    return with_weights(
+        model,
+        module,
+        history_=run.history,
+        n_iter_=len(run.history.get("loss", ())),
+        converged_=run.stopped != "interrupted",
+        **additions(run),
+    )
+
+
+def additions(run: Run) -> dict[str, Any]:
+    """What LoRA added to the weights in a run, if it did, as attributes of a model."""
+    found = next(iter(run.players.values())).adapters
+    arrays = {name: tensor.cpu().numpy() for name, tensor in found.items()}
+    return {"adapters_": arrays, "lora_": run.settings.lora} if found else {}
 
 
 def token_log_probabilities(
-    module: Any, ids: Tensor, mask: Tensor, documents: Tensor | None = None
+    module: Any,
+    ids: Tensor,
+    mask: Tensor,
+    documents: Tensor | None = None,
+    *,
+    alike: bool = False,
 ) -> Tensor:
     r"""Log-probabilities of the tokens that a mask marks, given those before them.
 
@@ -102,6 +115,8 @@ def token_log_probabilities(
         Tokens, and which of them count. What follows the last that counts has no influence.
     documents : tensor of shape (n, T), default=None
         The number of the text that each token is of, if several stand in a row.
+    alike : bool, default=False
+        Whether all will have the same part in the loss, so that their gradient can be made ready.
 
     Returns
     -------
@@ -112,7 +127,7 @@ def token_log_probabilities(
     seen = None if documents is None else documents[:, :-1]
     states = module.states(ids[:, :-1], seen)
     rows, targets = states[there], ids[:, 1:][there]
-    if len(rows) * len(module.projection) <= _SCORES:
+    if not alike and len(rows) * len(module.projection) <= _SCORES:
         scores = F.linear(rows, module.projection).float()
         losses = F.cross_entropy(scores, targets, reduction="none")
     else:
@@ -126,10 +141,8 @@ def token_log_probabilities(
 def score_sequences(module: Any, sequences: Sequences, batch_size: int) -> list[np.ndarray]:
     """Log-probabilities of the tokens that count, of each sequence, without gradient."""
     found: list[Any] = [None] * len(sequences)
-    order = np.argsort([len(ids) for ids in sequences.ids], kind="stable")
     device = module.projection.device
-    for low in range(0, len(order), batch_size):
-        part = order[low : low + batch_size]
+    for part in sequences.by_length(batch_size):
         ids, mask = sequences.padded(part, device)
         values = token_log_probabilities(module, ids, mask)
         for number, row, there in zip(part, values.cpu(), mask[:, 1:].cpu(), strict=True):

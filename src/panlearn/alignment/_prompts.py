@@ -40,6 +40,10 @@ class Sequences:
         ids = [np.concatenate([before, after]).astype(np.int64) for before, after in pairs]
         return cls(ids, [np.arange(len(x)) >= len(b) for x, (b, _) in zip(ids, pairs, strict=True)])
 
+    def joined(self, other: Sequences) -> Sequences:
+        """These, and then others."""
+        return Sequences(self.ids + other.ids, self.masks + other.masks)
+
     def padded(self, index: Any, device: Any = "cpu") -> tuple[Tensor, Tensor]:
         """Ids and masks of some of them, of shape (*index.shape, longest); zeros fill the ends."""
         places = np.asarray(index)
@@ -52,6 +56,12 @@ class Sequences:
             ids[row, :length], mask[row, :length] = self.ids[number], self.masks[number]
         shape = (*places.shape, longest)
         return tuple(torch.from_numpy(a).view(shape).to(device) for a in (ids, mask))  # type: ignore[return-value]
+
+    def by_length(self, size: int) -> Iterator[np.ndarray]:
+        """Places of so many at a time that are of like length, so that little is padding."""
+        order = np.argsort([len(ids) for ids in self.ids], kind="stable")
+        for low in range(0, len(order), size):
+            yield order[low : low + size]
 
     def marks(self) -> np.ndarray:
         """A number of each that tells it from others: what a run that is resumed compares."""
@@ -138,14 +148,22 @@ def fit_in(model: Any, sequences: Sequences) -> Sequences:
     return sequences
 
 
-def columns(rows: Any, names: tuple[str, ...], what: str) -> list[list[Any]]:
-    """The columns of rows that are dicts with these names, or tuples in this order."""
+def as_rows(rows: Any, names: tuple[str, ...], what: str) -> list[Any]:
+    """Rows as a list, one at least."""
     if isinstance(rows, str | bytes | Mapping) or not hasattr(rows, "__iter__"):
         raise ValueError(
             f"{what} must be a list of rows ({', '.join(names)}); got a {type(rows).__name__}"
         )
+    rows = list(rows)
+    if not rows:
+        raise ValueError(f"{what} has no rows")
+    return rows
+
+
+def columns(rows: Any, names: tuple[str, ...], what: str) -> list[list[Any]]:
+    """The columns of rows that are dicts with these names, or tuples in this order."""
     found: list[list[Any]] = [[] for _ in names]
-    for i, row in enumerate(rows):
+    for i, row in enumerate(as_rows(rows, names, what)):
         if isinstance(row, Mapping):
             if missing := [name for name in names if name not in row]:
                 raise ValueError(f"row {i} lacks {missing[0]!r}; it has {sorted(map(str, row))}")
@@ -156,8 +174,6 @@ def columns(rows: Any, names: tuple[str, ...], what: str) -> list[list[Any]]:
             raise ValueError(f"row {i} is {row!r:.60}; it must be a dict or tuple of {names}")
         for column, value in zip(found, values, strict=True):
             column.append(value)
-    if not found[0]:
-        raise ValueError(f"{what} has no rows")
     return found
 
 
