@@ -19,7 +19,9 @@ SEEDS = torch.arange(1, 13).view(3, 4)
 def model():
     """A decoder that knows a few letters, and that texts end."""
     texts = ["abc", "bca", "cab", "aab"] * 4
-    return GPT(GPTConfig(2, 16, 2, 24), learning_rate=1e-2, max_epochs=12, random_state=0).fit(texts)
+    return GPT(GPTConfig(2, 16, 2, 24), learning_rate=1e-2, max_epochs=12, random_state=0).fit(
+        texts
+    )
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from panlearn.alignment._prompts import Sequences, read_prompts
-from panlearn.alignment._rollouts import Rollouts, check_room, roll_out
+from panlearn.alignment._rollouts import Rollouts, check_room, roll_out, text_of
 from panlearn.alignment.rewards import Reward, as_reward
 from panlearn.neural._step import Step
+from panlearn.transformer import Completion
 from panlearn.transformer._decoder_model import DecoderModel
 
 
@@ -68,6 +69,12 @@ class Episodes:
         marks = Sequences(self.prompts, [np.ones(len(p), dtype=bool) for p in self.prompts]).marks()
         said = [zlib.crc32(str(answer).encode()) for answer in self.answers]
         return np.arange(len(self.prompts)), np.stack([marks, said], axis=1)
+
+    def worth(self, row: int, completions: list[Completion]) -> np.ndarray:
+        """The rewards of completions of one prompt."""
+        n = len(completions)
+        texts = [text_of(completion) for completion in completions]
+        return self.reward([self.given[row]] * n, texts, [self.answers[row]] * n)
 
     def play(
         self, module: nn.Module, rows: Tensor, step: Step, n_samples: int

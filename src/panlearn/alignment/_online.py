@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from panlearn.alignment._episodes import Episodes
+from panlearn.alignment._rollouts import text_of
 from panlearn.alignment._tuner import PolicyTuner
 from panlearn.alignment.rewards import ExactAnswer, Reward
 from panlearn.core.parameters import Count
@@ -94,7 +95,7 @@ class OnlineTuner(PolicyTuner):
         drawn = self.model_.complete(
             episodes.prompts, max_tokens=self.max_tokens, temperature=0.0, random_state=0
         )
-        texts = [c.tokens.tolist() if c.text is None else c.text for (c,) in drawn]
+        texts = [text_of(completion) for (completion,) in drawn]
         return episodes.reward(episodes.given, texts, episodes.answers)
 
     def score(self, X: Any, y: Any = None) -> float:

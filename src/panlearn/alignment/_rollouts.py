@@ -66,7 +66,12 @@ class Rollouts:
     @property
     def texts(self) -> list[Any]:
         """What a reward sees: texts, or token ids if there is no tokenizer."""
-        return [c.tokens.tolist() if c.text is None else c.text for c in self.completions]
+        return [text_of(completion) for completion in self.completions]
+
+
+def text_of(completion: Completion) -> Any:
+    """The text of a completion, or its token ids if there is no tokenizer."""
+    return completion.tokens.tolist() if completion.text is None else completion.text
 
 
 def roll_out(

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.alignment._arithmetic import equations, same
+from panlearn.alignment._preferences import PreferenceModel
 from panlearn.core.errors import DataError
 from panlearn.core.value import Value
 
@@ -39,6 +40,7 @@ __all__ = [
     "ExactAnswer",
     "Format",
     "Function",
+    "Learned",
     "Length",
     "Reward",
     "Sum",
@@ -163,6 +165,23 @@ class Function(Reward):
 
     def _values(self, prompts: list[Any], completions: list[Any], answers: list[Any]) -> Any:
         return self.function(prompts, completions, answers)
+
+
+@dataclass(frozen=True)
+class Learned(Reward):
+    r"""What a model of preferences has learned as a reward, :math:`r_\theta(x, y)`.
+
+    Parameters
+    ----------
+    model : RewardModel or DPO
+        A fitted one.
+    """
+
+    model: Any
+
+    def _values(self, prompts: list[Any], completions: list[Any], answers: list[Any]) -> Any:
+        end = [self.model.start_.end_token_]  # what an empty completion is made of
+        return self.model.rewards(prompts, [c if len(c) else end for c in completions])
 
 
 class _Rule(Reward):
@@ -331,11 +350,11 @@ class Arithmetic(_Rule):
 
 
 def as_reward(reward: Any) -> Reward:
-    """Make a reward of one, of a function, or of a list of these, which is their sum.
+    """Make a reward of a function, of a fitted RewardModel, or of a list of these: their sum.
 
     Parameters
     ----------
-    reward : Reward, callable, or list of these
+    reward : Reward, callable, RewardModel, or list of these
 
     Returns
     -------
@@ -345,9 +364,11 @@ def as_reward(reward: Any) -> Reward:
         return reward
     if isinstance(reward, list | tuple) and reward:
         return Sum(tuple(pair for part in reward for pair in as_reward(part).terms))
+    if isinstance(reward, PreferenceModel):
+        return Learned(reward)
     if callable(reward):
         return Function(reward)
     raise TypeError(
-        "a reward is one of alignment.rewards, a function of prompts, completions and answers, or "
-        f"a list of these; got a {type(reward).__name__}"
+        "a reward is one of alignment.rewards, a function of prompts, completions and answers, a "
+        f"RewardModel, or a list of these; got a {type(reward).__name__}"
     )
