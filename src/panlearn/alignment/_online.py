@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
 
 from panlearn.alignment._episodes import Episodes
 from panlearn.alignment._rollouts import text_of
@@ -28,7 +27,7 @@ class OnlineTuner(PolicyTuner):
     reward : Reward, callable, or list of these, default=ExactAnswer()
         What completions are worth, see `alignment.rewards`. A function is called with prompts,
         completions and answers, and returns a number for each; of a list the sum counts.
-    max_tokens : int, default=64
+    max_tokens : int, default=32
         The most tokens of a completion.
     batch_size : int, default=8
         Prompts of a step, over all processes and pieces.
@@ -38,7 +37,7 @@ class OnlineTuner(PolicyTuner):
 
     reward: Reward | Callable | list | tuple = _ANSWER
     _: KW_ONLY
-    max_tokens: Count = 64
+    max_tokens: Count = 32
     batch_size: Count = 8
 
     def _tune(
@@ -76,28 +75,6 @@ class OnlineTuner(PolicyTuner):
     def _episodes(self, X: Any, y: Any) -> Episodes:
         return Episodes.read(self.start_, X, y, self.reward, self.max_tokens, self.template)
 
-    def rewards(self, X: Any, y: Any = None) -> np.ndarray:
-        """Give the reward of the most probable completion of each prompt.
-
-        Parameters
-        ----------
-        X : list of str, of lists of token ids, or of conversations
-            Prompts.
-        y : list, default=None
-            The right answers, which the reward is told.
-
-        Returns
-        -------
-        ndarray of shape (n_prompts,)
-        """
-        self._require_fitted()
-        episodes = self._episodes(X, y)
-        drawn = self.model_.complete(
-            episodes.prompts, max_tokens=self.max_tokens, temperature=0.0, random_state=0
-        )
-        texts = [text_of(completion) for (completion,) in drawn]
-        return episodes.reward(episodes.given, texts, episodes.answers)
-
     def score(self, X: Any, y: Any = None) -> float:
         """Give the mean reward of the most probable completions.
 
@@ -112,4 +89,10 @@ class OnlineTuner(PolicyTuner):
         -------
         float
         """
-        return float(self.rewards(X, y).mean())
+        self._require_fitted()
+        episodes = self._episodes(X, y)
+        drawn = self.model_.complete(
+            episodes.prompts, max_tokens=self.max_tokens, temperature=0.0, random_state=0
+        )
+        texts = [text_of(completion) for (completion,) in drawn]
+        return float(episodes.reward(episodes.given, texts, episodes.answers).mean())

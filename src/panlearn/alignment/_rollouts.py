@@ -114,7 +114,7 @@ def roll_out(
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Inside the block nothing is dropped out: a ratio of probabilities is of the policies alone."""
+    """Inside the block nothing is dropped out: ratios of probabilities are of policies alone."""
     was = module.training
     module.eval()
     try:

@@ -45,9 +45,9 @@ class GRPO(OnlineTuner):
         How tokens are averaged: the mean of each completion's mean; the mean over all tokens; or
         the mean of each completion's sum in units of `max_tokens`, so that what a token counts does
         not depend on how long its completion is.
-    kl : {"k3", "unbiased"}, default="k3"
-        The estimate of the divergence, :math:`e^{-d} + d - 1` of the difference d of
-        log-probabilities; "unbiased" multiplies it by the ratio.
+    kl : {"unbiased", "k3"}, default="unbiased"
+        The estimate of the divergence: "k3" is :math:`e^{-d} + d - 1` of the difference d of
+        log-probabilities, as in the paper; "unbiased" is that times the ratio.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class GRPO(OnlineTuner):
     epsilon_high: Positive[float] | None = None
     deviation: Literal["sample", "population", "none"] = "sample"
     loss_type: Literal["grpo", "dapo", "dr_grpo"] = "grpo"
-    kl: Literal["k3", "unbiased"] = "k3"
+    kl: Literal["unbiased", "k3"] = "unbiased"
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
