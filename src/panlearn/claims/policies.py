@@ -43,7 +43,7 @@ def regularised_optimum() -> Iterator[Evidence]:
     """
     gains, reference, beta = _draw(0, 6), _draw(1, 6).log_softmax(0), 0.7
     scores = torch.zeros(6, dtype=torch.float64, requires_grad=True)
-    for _ in range(600):
+    for _ in range(1200):
         loss = _surrogate(scores.log_softmax(0), reference, gains, beta)
         (slope,) = torch.autograd.grad(loss, scores)
         scores = (scores - 2.0 * slope).detach().requires_grad_()
@@ -179,7 +179,7 @@ def only_what_is_right_is_kept() -> Iterator[Evidence]:
     """Rejection sampling keeps only completions that were verified: all have the reward one."""
     config = GPTConfig(1, 16, 2, 12)
     texts = [f"{a}+{b}={a + b}" for a in range(4) for b in range(4)]
-    model = GPT(config, learning_rate=1e-2, max_epochs=20, random_state=0).fit(texts)
+    model = GPT(config, learning_rate=1e-2, max_epochs=60, random_state=0).fit(texts)
     prompts = [text.partition("=")[0] + "=" for text in texts]
     answers = [text.partition("=")[2] for text in texts]
     how: dict[str, Any] = {"answers": answers, "n_samples": 12, "max_tokens": 4, "random_state": 0}
