@@ -174,8 +174,9 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
                 for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                     change, previous = abs(previous - row["loss"]), row["loss"]
                     loop.record(change=change, attributes=self._so_far(weights), **row)
-                    if run.stopped and i + 1 >= known:
-                        loop.converged = True
+                    # the run says when it is over: a loss that stays the same does not
+                    loop.converged = bool(run.stopped) and i + 1 >= known
+                    if loop.converged:
                         break
         except BaseException:
             run.release()
