@@ -1,6 +1,6 @@
 """Representations that are learned without labels, or from pairs.
 
-`SimCLR`, `BYOL` and `VICReg` learn from views of images or rows, `CLIP` from images and their texts;
+`SimCLR`, `BYOL` and `VICReg` learn from views of images or rows, `CLIP` from images with texts;
 `SentenceEncoder` gives vectors of texts and learns from pairs of them by one of four losses.
 """
 
