@@ -29,6 +29,7 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import BelowOne
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
+from panlearn.neural._changes import changed
 from panlearn.neural._moves import Objective
 from panlearn.neural._processes import local_device
 from panlearn.neural._random import draw_seed, seeded
@@ -152,6 +153,7 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         if whole:
             changes["patience"] = None
         settings = self._training(random_state=rng, **changes)
+        objective, data = changed(self, objective, data)
         if not whole and validation is None and self._held_fraction and isinstance(data, tuple):
             data, validation = hold_out(data, self._held_fraction, strata, rng)
         target = module if target is None else target
@@ -172,8 +174,9 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
                 for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                     change, previous = abs(previous - row["loss"]), row["loss"]
                     loop.record(change=change, attributes=self._so_far(weights), **row)
-                    if run.stopped and i + 1 >= known:
-                        loop.converged = True
+                    # the run says when it is over: a loss that stays the same does not
+                    loop.converged = bool(run.stopped) and i + 1 >= known
+                    if loop.converged:
                         break
         except BaseException:
             run.release()

@@ -295,18 +295,25 @@ class LanguageModel(DeepEstimator):
         answers: list[Answer],
         max_tokens: int,
         choice: Choice,
-        random_state: RandomState,
+        random_state: RandomState | list[np.random.Generator],
         scored: bool = False,
     ) -> Iterator[None]:
-        """Add a token to every answer that has not ended, again and again."""
+        """Add a token to every answer that has not ended, again and again.
+
+        What is drawn comes from one seed for all, or from a generator of each row.
+        """
         if not max_tokens:
             return
         prompts = [answer.prompt for answer in answers]
+        if isinstance(random_state, list):
+            generators = random_state
+        else:
+            generators = row_generators(prompts, generator(random_state))
         generation = self._generation(
             prompts,
             max_tokens=max_tokens,
             choice=choice,
-            generators=row_generators(prompts, generator(random_state)),
+            generators=generators,
             scored=scored,
         )
         for _ in range(max_tokens):
