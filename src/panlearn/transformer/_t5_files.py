@@ -35,11 +35,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[T5Config, dict[str, np.ndarray
         raise CheckpointError(f"{path}/config.json lacks {missing}") from None
     except (TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{path}/config.json: {error}") from error
-    if max(config.n_layers, config.n_decoder_layers) > len(found.shapes):
-        raise CheckpointError(
-            f"{path} lacks the tensors of {config.n_layers} and {config.n_decoder_layers} layers "
-            "that config.json asks for"
-        )
+    found.check_count(config.n_layers, config.n_decoder_layers)
     names = _names(config)
     for theirs, shape in names.values():
         found.check(theirs, shape)
