@@ -62,7 +62,7 @@ CLASSES |= {
     name: lambda cls, has=has: learns_from_rows(cls) and has(cls)
     for name, has in ROW_CLASSES.items()
 }
-TORCH = ("neural", "transformer", "statespace", "generative", "representation")
+TORCH = ("neural", "transformer", "statespace", "generative", "representation", "alignment")
 DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
@@ -81,14 +81,22 @@ def learns_without_targets(cls):
 
 def learns_from_sequences(cls):
     """Whether a sample is a sequence of vectors or of symbols."""
-    taken = learns_from_rows(cls) or learns_from_documents(cls) or learns_from_pairs(cls)
-    return not taken
+    others = (
+        *(learns_from_rows, learns_from_documents),
+        *(learns_from_captions, learns_from_preferences),
+    )
+    return not any(learns(cls) for learns in others)
 
 
-def learns_from_pairs(cls):
+def learns_from_captions(cls):
     """Whether a sample is an image with its text."""
     wants = get_tags(cls()).input_tags
     return wants.three_d_array and not wants.two_d_array
+
+
+def learns_from_preferences(cls):
+    """Whether a sample is a prompt with a completion that was chosen and one that was not."""
+    return hasattr(cls, "rewards")
 
 
 def learns_from_documents(cls):
@@ -162,6 +170,10 @@ class Library:
         if "max_epochs" in names and learns_without_targets(cls):  # where it ends is not compared
             wish |= {"max_epochs": 5}
         wish |= Library.required(cls)
+        if "random_start" in names:  # one batch, and starts that no place among the rows changes
+            from panlearn.neural import MLPClassifier
+
+            wish |= {"estimator": MLPClassifier(batch_size=1000), "random_start": False}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
@@ -180,6 +192,9 @@ class Library:
         With three classes these lie along a line, about 5 in 10 rows, 4 in 10 and 1 in 10.
         """
         rng = np.random.default_rng(seed)
+        if learns_from_preferences(cls):
+            words = [text.split()[0] for text in documents_of(9, seed)[0]]
+            return [(word, word[:2] + "!", word[-2:] + "?") for word in words], None
         if learns_from_documents(cls):
             texts, y = documents_of(n // 3, seed)
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word
@@ -190,7 +205,7 @@ class Library:
                 return texts, y.astype(float)
             return texts, y if is_classifier(cls()) else None
         X = rng.normal(size=(n, d))
-        if learns_from_pairs(cls):  # images of one side, and what they show
+        if learns_from_captions(cls):  # images of one side, and what they show
             y = rng.integers(2, size=n // 3)
             X = 0.3 * rng.normal(size=(n // 3, 4, 4))
             X[np.arange(len(y)), 3 * y] += 2
