@@ -10,7 +10,6 @@ from panlearn.core.errors import DataError
 from panlearn.retrieval.evaluation import faithfulness
 from panlearn.retrieval.rag import answer, writer_of
 
-NEAR = 0.3  # what a passage must have of a question to be looked at
 PER_FILE = 3
 
 
@@ -31,14 +30,15 @@ def answer_from(
         generator = _load(model)
     encoder = encoder_of(index) if "encoder" in index.settings_ else None
     passages = find(index, question, k, PER_FILE, encoder)
+    relevance, least = nearness(index, encoder)
     try:
         made = answer(
             question,
             passages,
             [passage.text for passage in passages],
-            relevance=nearness(index, encoder),
+            relevance=relevance,
             writer=writer_of(generator, max_tokens),
-            min_relevance=NEAR,
+            min_relevance=least,
             token_budget=token_budget,
         )
     except ValueError as error:

@@ -12,7 +12,7 @@ import numpy as np
 from panlearn.cli.corpus import query_words
 from panlearn.core.errors import DataError
 from panlearn.retrieval import IVF, DenseIndex, reciprocal_rank_fusion
-from panlearn.retrieval._answers import Cosines, Words
+from panlearn.retrieval._answers import BY_VECTORS, BY_WORDS, Cosines, Words
 from panlearn.retrieval._labels import Hits
 
 LEAST = 0.2  # the cosine of a passage with a query below which it is no hit
@@ -78,18 +78,22 @@ def ranked(index: Any, asked: list[str], query: str, depth: int, encoder: Any) -
     return reciprocal_rank_fusion([index.search([asked], depth)[0], by_meaning], n=depth)
 
 
-def nearness(index: Any, encoder: Any) -> Any:
-    """How near texts are to a question: by their words, their vectors, or the nearer of both."""
+def nearness(index: Any, encoder: Any) -> tuple[Any, float]:
+    """Say how near texts are to a question, and what the least is that counts.
+
+    By their words, their vectors, or the nearer of both, on the scale of vectors.
+    """
     counts = np.diff(index.postings_.counts.indptr).tolist()
     held = Counter(dict(zip(index.postings_.words, counts, strict=True)))
     words = Words(held, len(index.ids_), query_words)
     if encoder is None:
-        return words
+        return words, BY_WORDS
     cosines = Cosines(encoder)
     if index.settings_["by"] == "meaning":
-        return cosines
+        return cosines, BY_VECTORS
 
     def nearer(question: str, texts: Sequence[str]) -> np.ndarray:
-        return np.maximum(words(question, texts), cosines(question, texts))
+        by_words = words(question, texts) * (BY_VECTORS / BY_WORDS)
+        return np.maximum(by_words, cosines(question, texts))
 
-    return nearer
+    return nearer, BY_VECTORS
