@@ -3,7 +3,7 @@
 ``leaderboard.compare`` cross-validates models on a table, ``table`` reads and tidies one,
 ``report.report`` writes the page; none of them needs the command. The commands are in ``catalogue``
 (list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate), ``searching`` (index,
-search), ``language`` (lm) and ``proof`` (verify).
+search), ``language`` (lm), ``sampling`` (sample) and ``proof`` (verify).
 """
 
 import click
@@ -13,6 +13,7 @@ from panlearn.cli.catalogue import info, list_methods
 from panlearn.cli.comparing import compare
 from panlearn.cli.language import lm
 from panlearn.cli.proof import verify
+from panlearn.cli.sampling import sample
 from panlearn.cli.searching import index, search
 from panlearn.cli.using import evaluate, fit, predict
 
@@ -23,5 +24,8 @@ def main() -> None:
     """Run the whole of machine learning as it is taught, behind one scikit-learn contract."""
 
 
-for _command in (list_methods, info, compare, fit, predict, evaluate, index, search, lm, verify):
+for _command in (
+    *(list_methods, info, compare, fit, predict, evaluate),
+    *(sample, index, search, lm, verify),
+):
     main.add_command(_command)

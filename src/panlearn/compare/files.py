@@ -13,6 +13,7 @@ from sklearn import datasets
 
 from panlearn.compare.table import twins
 from panlearn.core.errors import DataError, did_you_mean
+from panlearn.core.files import replacing
 
 BUILT_IN = {
     "breast_cancer": datasets.load_breast_cancer,
@@ -34,15 +35,11 @@ CSV, PARQUET = {".csv", ".tsv", ".txt"}, {".parquet", ".pq"}
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a CSV (any of ``, ; tab |``) or Parquet file; ``attrs["notes"]`` says what was met."""
     path = Path(path)
-    suffix = path.suffix.lower()
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
-    if suffix in PARQUET:
-        frame, notes = _read_parquet(path)
-    elif suffix in CSV:
-        frame, notes = _read_csv(path)
-    else:
-        raise DataError(f"{path} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
+    check_kind(path)
+    read = _read_parquet if path.suffix.lower() in PARQUET else _read_csv
+    frame, notes = read(path)
     if not len(frame):
         raise DataError(f"{path} has a header and no rows")
     for name in [c for c in frame.columns if c.startswith("Unnamed: ")]:
@@ -51,6 +48,22 @@ def read_table(path: str | Path) -> pd.DataFrame:
             notes.append("dropped the first column: it only numbers the rows")
     frame.attrs["notes"] = notes
     return frame
+
+
+def check_kind(path: str | Path) -> None:
+    """Refuse a file whose name says neither CSV nor Parquet."""
+    if Path(path).suffix.lower() not in CSV | PARQUET:
+        raise DataError(f"{path} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write a CSV or Parquet file, all of it or nothing."""
+    kind = Path(path).suffix.lower()
+    with replacing(path) as temporary:
+        if kind in PARQUET:
+            frame.to_parquet(temporary, index=False)
+        else:
+            frame.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
 
 
 def _read_csv(path: Path) -> tuple[pd.DataFrame, list[str]]:

@@ -12,6 +12,7 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, RocCurveDisplay
 from sklearn.model_selection import LearningCurveDisplay
 
+from panlearn.compare.density_pictures import density_plots
 from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.scoring import Row, learn
@@ -32,6 +33,9 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
     yield _fold_scores(board)
     if best is None:
         return
+    if board.table.task == "density":
+        yield from density_plots(board)
+        return
     if board.table.task == "classification":
         yield from _classification(board, best)
     else:
@@ -44,8 +48,8 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
 
 
 def _fold_scores(board: Leaderboard) -> Plot:
-    rows = [r for r in board.rows if not r.failed][:25]
     metric = board.metrics[0]
+    rows = [r for r in board.rows if not r.failed and metric.name in r.scores][:25]
 
     def draw(ax: Axes) -> None:
         for place, row in enumerate(reversed(rows)):
