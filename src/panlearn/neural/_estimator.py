@@ -58,6 +58,17 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         Whether `fit` goes on from the weights that are there, and not from new ones.
     device : str, default="cpu"
         Where to compute. Under torchrun, "cuda" is the GPU of the process.
+
+    Attributes
+    ----------
+    weights_ : dict of {str: ndarray}
+        The weights.
+    history_ : dict of {str: list}
+        The mean loss of each epoch, and more.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether all epochs were walked.
     """
 
     validation_fraction: BelowOne = 0.0
@@ -163,8 +174,9 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
                 for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                     change, previous = abs(previous - row["loss"]), row["loss"]
                     loop.record(change=change, attributes=self._so_far(weights), **row)
-                    if run.stopped and i + 1 >= known:
-                        loop.converged = True
+                    # the run says when it is over: a loss that stays the same does not
+                    loop.converged = bool(run.stopped) and i + 1 >= known
+                    if loop.converged:
                         break
         except BaseException:
             run.release()
