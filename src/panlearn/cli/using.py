@@ -200,7 +200,8 @@ def _identifiers(frame: pd.DataFrame, X: pd.DataFrame, pipeline: Pipeline) -> pd
     names = [
         name
         for name in frame.columns
-        if name not in X and name not in (target, "prediction") and frame[name].is_unique
+        if name not in X and name not in (target, "prediction")
+        if frame[name].is_unique and frame[name].dtype.kind != "f"
     ]
     return pd.DataFrame({name: frame[name].to_numpy() for name in names}, index=range(len(frame)))
 

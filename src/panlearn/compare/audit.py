@@ -306,7 +306,7 @@ def _robustness(model: Any, X: pd.DataFrame, y: np.ndarray, random_state: int) -
 
 def _drift(model: Any, X: pd.DataFrame, other: pd.DataFrame, about: Any) -> Section:
     """The largest difference between the distributions of each column, and of the predictions."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     pairs: Iterable[tuple[str, Any, Any]] = [
         *((str(name), X[name], other[name]) for name in X.columns),
         ("prediction", *(_answer(model, table, about) for table in (X, other))),

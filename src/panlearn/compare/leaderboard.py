@@ -119,8 +119,8 @@ class Leaderboard:
         if any(metric.name not in row.scores for row in (first, second)):
             return None
         test = len(self.table.y) // self.cv.n_splits
-        values = [metric.sign * row.scores[metric.name] for row in (first, second)]
-        return corrected_t_test(*values, len(self.table.y) - test, test, CONFIDENCE)
+        one, other = (metric.sign * row.scores[metric.name] for row in (first, second))
+        return corrected_t_test(one, other, len(self.table.y) - test, test, CONFIDENCE)
 
     def ties(self, row: Row) -> bool:
         """Whether a row cannot be told apart from the best by its scores on the folds."""
