@@ -234,7 +234,7 @@ def _print(parts: list[Part]) -> None:
 
 def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
     from panlearn.compare.overview import overviews
-    from panlearn.compare.report import number
+    from panlearn.compare.page import number
 
     for frame, metric in overviews(boards):
         columns = [Column(metric.name, [str(model) for model in frame.index])]
@@ -247,7 +247,8 @@ def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
 def _print_board(out: Any, board: Leaderboard) -> None:
     from rich.text import Text
 
-    from panlearn.compare.report import TIE, duration, number
+    from panlearn.compare.page import duration, number
+    from panlearn.compare.report import TIE
 
     rows = [row for row in board.rows if not row.failed]
     names = [f"{row.name} ≈" if board.ties(row) else row.name for row in rows]

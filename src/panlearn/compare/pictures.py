@@ -35,7 +35,7 @@ def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -
 
 def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterator[Plot]:
     best = board.best
-    yield _fold_scores(board)
+    yield fold_scores(board)
     if best is None:
         return
     if board.table.task == "density":
@@ -52,7 +52,8 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
         yield _coefficients(linear[0])
 
 
-def _fold_scores(board: Leaderboard) -> Plot:
+def fold_scores(board: Leaderboard) -> Plot:
+    """Dots for the folds of each model, best first, and a bar for the mean."""
     metric = board.metrics[0]
     rows = [r for r in board.rows if not r.failed and metric.name in r.scores][:25]
 
