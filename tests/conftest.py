@@ -61,7 +61,7 @@ CLASSES |= {
     name: lambda cls, has=has: learns_from_rows(cls) and has(cls)
     for name, has in ROW_CLASSES.items()
 }
-TORCH = ("neural", "transformer", "statespace", "generative", "representation")
+TORCH = ("neural", "transformer", "statespace", "generative", "representation", "alignment")
 DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
@@ -81,6 +81,11 @@ def learns_without_targets(cls):
 def learns_from_sequences(cls):
     """Whether a sample is a sequence of vectors or of symbols."""
     return not learns_from_rows(cls) and not learns_from_documents(cls)
+
+
+def learns_from_pairs(cls):
+    """Whether a sample is a prompt with a completion that was chosen and one that was not."""
+    return hasattr(cls, "rewards")
 
 
 def learns_from_documents(cls):
@@ -156,6 +161,9 @@ class Library:
         With three classes these lie along a line, about 5 in 10 rows, 4 in 10 and 1 in 10.
         """
         rng = np.random.default_rng(seed)
+        if learns_from_pairs(cls):
+            words = [text.split()[0] for text in documents_of(9, seed)[0]]
+            return [(word, word[:2] + "!", word[-2:] + "?") for word in words], None
         if learns_from_documents(cls):
             texts, y = documents_of(n // 3, seed)
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word

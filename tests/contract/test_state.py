@@ -71,7 +71,9 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         if n > 60 and not wants.two_d_array:
             continue  # the texts are the same, and of sequences there are no weights to compare
         rows = np.abs(np.round(X)) if wants.positive_only else X
-        if wants.string and not wants.two_d_array:  # learns from documents
+        if hasattr(cls, "rewards"):  # learns from pairs of completions
+            rows, y = [(text[:3], text[3:6], text[-2:]) for text in texts], None
+        elif wants.string and not wants.two_d_array:  # learns from documents
             rows = 5 * texts
             y = 5 * [0, 1, 0, 1] if is_classifier(cls()) or is_regressor(cls()) else None
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word

@@ -7,6 +7,7 @@ require("torch")
 from panlearn.alignment import losses, rewards  # noqa: E402
 from panlearn.alignment.adapters import load_adapter, save_adapter  # noqa: E402
 from panlearn.alignment.chat_template import ChatTemplate  # noqa: E402
+from panlearn.alignment.distill import distill  # noqa: E402
 from panlearn.alignment.dpo import DPO  # noqa: E402
 from panlearn.alignment.grpo import GRPO  # noqa: E402
 from panlearn.alignment.ppo import PPO  # noqa: E402
@@ -20,6 +21,7 @@ __all__ = [
     "PPO",
     "ChatTemplate",
     "RewardModel",
+    "distill",
     "load_adapter",
     "losses",
     "rejection_sampling",

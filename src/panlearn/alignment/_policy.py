@@ -124,9 +124,7 @@ def token_log_probabilities(
         Zero where the mask is not set. Only what counts is scored.
     """
     there = mask[:, 1:]
-    seen = None if documents is None else documents[:, :-1]
-    states = module.states(ids[:, :-1], seen)
-    rows, targets = states[there], ids[:, 1:][there]
+    rows, targets = predicting_states(module, ids, mask, documents), ids[:, 1:][there]
     if not alike and len(rows) * len(module.projection) <= _SCORES:
         scores = F.linear(rows, module.projection).float()
         losses = F.cross_entropy(scores, targets, reduction="none")
@@ -135,6 +133,14 @@ def token_log_probabilities(
     return torch.zeros(there.shape, dtype=losses.dtype, device=ids.device).masked_scatter(
         there, -losses
     )
+
+
+def predicting_states(
+    module: Any, ids: Tensor, mask: Tensor, documents: Tensor | None = None
+) -> Tensor:
+    """What the head sees where a token that counts is predicted, shape (n_counted, width)."""
+    seen = None if documents is None else documents[:, :-1]
+    return module.states(ids[:, :-1], seen)[mask[:, 1:]]
 
 
 @torch.no_grad()

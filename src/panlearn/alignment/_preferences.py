@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class Pairs:
 class PreferenceModel(Tuner):
     """A model of which completion is preferred; abstract."""
 
+    _: KW_ONLY
     batch_size: Count = 16
 
     @abstractmethod

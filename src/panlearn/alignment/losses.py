@@ -1,9 +1,12 @@
-r"""Losses of pairs for `DPO`: each a value, a function of two log-ratios and their lengths.
+r"""Losses as values: of pairs, for `DPO`, and between two models, for `distill`.
+
+A loss of a pair is a function of two log-ratios and of their lengths,
 
 .. math:: h_w = \log\frac{\pi_\theta(y_w \mid x)}{\pi_{\text{ref}}(y_w \mid x)}, \qquad
           h_l = \log\frac{\pi_\theta(y_l \mid x)}{\pi_{\text{ref}}(y_l \mid x)}
 
-of the chosen completion :math:`y_w` and the rejected one :math:`y_l`.
+of the chosen completion :math:`y_w` and the rejected one :math:`y_l`. A divergence is a function of
+the scores that a student and a teacher give to all tokens.
 
 References
 ----------
@@ -29,7 +32,16 @@ from torch import Tensor
 
 from panlearn.core.value import Value
 
-__all__ = ["IPO", "LengthNormalized", "PairLoss", "Robust", "Sigmoid"]
+__all__ = [
+    "IPO",
+    "Divergence",
+    "ForwardKL",
+    "LengthNormalized",
+    "PairLoss",
+    "ReverseKL",
+    "Robust",
+    "Sigmoid",
+]
 
 
 class PairLoss(Value):
@@ -136,3 +148,88 @@ class LengthNormalized(PairLoss):
 
 def _difference(ratios: Tensor) -> Tensor:
     return ratios[:, 0] - ratios[:, 1]
+
+
+class Divergence(Value):
+    """What `distill` asks of a divergence between two distributions of tokens; abstract."""
+
+    @abstractmethod
+    def __call__(self, student: Tensor, teacher: Tensor) -> Tensor:
+        """Give the divergence of each token.
+
+        Parameters
+        ----------
+        student, teacher : tensor of shape (n, n_tokens)
+            Scores of all tokens.
+
+        Returns
+        -------
+        tensor of shape (n,)
+        """
+
+
+@dataclass(frozen=True)
+class ForwardKL(Divergence):
+    r"""The divergence that covers all that a teacher may say.
+
+    .. math:: T^2 \sum_v p_v \log\frac{p_v}{q_v}, \qquad
+              p = \operatorname{softmax}(z_{\text{teacher}} / T), \quad
+              q = \operatorname{softmax}(z_{\text{student}} / T)
+
+    Parameters
+    ----------
+    temperature : float, default=1.0
+        T; above one it shows what a teacher thinks of what it would not say.
+
+    References
+    ----------
+    Hinton, G., Vinyals, O. and Dean, J. (2015). Distilling the knowledge in a neural network.
+    arXiv:1503.02531
+    """
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_temperature(self.temperature)
+
+    def __call__(self, student: Tensor, teacher: Tensor) -> Tensor:
+        """Give the divergence of each token."""
+        return _divergence(teacher, student, self.temperature)
+
+
+@dataclass(frozen=True)
+class ReverseKL(Divergence):
+    r"""The divergence that a student has which says only what its teacher would say.
+
+    .. math:: T^2 \sum_v q_v \log\frac{q_v}{p_v}
+
+    Parameters
+    ----------
+    temperature : float, default=1.0
+        T, as in `ForwardKL`.
+
+    References
+    ----------
+    Gu, Y., Dong, L., Wei, F. and Huang, M. (2024). MiniLLM: knowledge distillation of large
+    language models. ICLR. arXiv:2306.08543
+    """
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_temperature(self.temperature)
+
+    def __call__(self, student: Tensor, teacher: Tensor) -> Tensor:
+        """Give the divergence of each token."""
+        return _divergence(student, teacher, self.temperature)
+
+
+def _divergence(one: Tensor, other: Tensor, temperature: float) -> Tensor:
+    """KL(one || other) of each row."""
+    first, second = ((scores / temperature).log_softmax(-1) for scores in (one, other))
+    return temperature**2 * (first.exp() * (first - second)).sum(-1)
+
+
+def _check_temperature(temperature: float) -> None:
+    if not temperature > 0:
+        raise ValueError(f"temperature={temperature!r} must be above zero")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -104,6 +104,7 @@ class RewardModel(PreferenceModel):
     True
     """
 
+    _: KW_ONLY
     center_rewards_coefficient: NonNegative[float] = 0.0
 
     def _build(self) -> nn.Module:

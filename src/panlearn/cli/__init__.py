@@ -3,7 +3,7 @@
 ``leaderboard.compare`` cross-validates models on a table, ``table`` reads and tidies one,
 ``report.report`` writes the page; none of them needs the command. The commands are in ``catalogue``
 (list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate), ``searching`` (index,
-search), ``language`` (lm) and ``proof`` (verify).
+search), ``language`` and ``tuning`` (lm), and ``proof`` (verify).
 """
 
 import click
@@ -14,6 +14,7 @@ from panlearn.cli.comparing import compare
 from panlearn.cli.language import lm
 from panlearn.cli.proof import verify
 from panlearn.cli.searching import index, search
+from panlearn.cli.tuning import tune
 from panlearn.cli.using import evaluate, fit, predict
 
 
@@ -23,5 +24,6 @@ def main() -> None:
     """Run the whole of machine learning as it is taught, behind one scikit-learn contract."""
 
 
+lm.add_command(tune)
 for _command in (list_methods, info, compare, fit, predict, evaluate, index, search, lm, verify):
     main.add_command(_command)

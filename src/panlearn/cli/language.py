@@ -20,7 +20,7 @@ above_zero = click.IntRange(min=1)
 
 @click.group()
 def lm() -> None:
-    """Train a language model on text files, and generate text from it."""
+    """Train a language model on text files, tune it, and generate text from it."""
 
 
 @lm.command()
@@ -149,7 +149,7 @@ def generate(
     as_json: bool,
 ) -> None:
     """Go on with prompts; MODEL is a file of `lm train` or a folder of Hugging Face."""
-    loaded = _load(model)
+    loaded = load_language_model(model)
     settings: dict[str, Any] = {
         "max_tokens": max_tokens,
         "temperature": temperature,
@@ -185,7 +185,8 @@ def _read(file: str) -> str:
         raise DataError(f"{file} is not text in UTF-8: {error}") from None
 
 
-def _load(path: str) -> GPT:
+def load_language_model(path: str) -> GPT:
+    """Read a model that `lm train` wrote, or a folder of Hugging Face."""
     import panlearn
     from panlearn.core.persistence import ModelFileError
     from panlearn.transformer import GPT
