@@ -110,4 +110,3 @@ class CarriedAddition(Value):
         """Characters of the longest solution."""
         nines = "9" * self.n_digits
         return len(self.solution(f"{nines}+{nines}="))
-
