@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-
 from panlearn.alignment._episodes import Episodes
 from panlearn.alignment._rollouts import text_of
 from panlearn.alignment._tuner import PolicyTuner
