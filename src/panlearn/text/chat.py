@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -217,7 +216,8 @@ class ChatTemplate:
             if speaks:  # how the turn ends is what stands there if it is the last
                 alone = self.render(held[: i + 1])
                 end = alone[[*_HELD.finditer(alone)][-1].end() :]
-                end = os.path.commonprefix([text[last:], end])
+                while not text.startswith(end, last):  # it may end otherwise where more follows
+                    end = end[:-1]
                 pieces += [_Piece(end, True, True)]
                 last += len(end)
         pieces += [_Piece(text[last:], True, False)]
