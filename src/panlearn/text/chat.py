@@ -44,8 +44,8 @@ class ChatTemplate:
     .. math::
         x = b\; o(r_1)\, c_1\, e \; o(r_2)\, c_2\, e \;\cdots\; o(\text{assistant})
 
-    for contents :math:`c_i` of roles :math:`r_i`, in most templates: a token b that begins, headings
-    o, and ends e.
+    for contents :math:`c_i` of roles :math:`r_i`, in most templates: a token b that begins,
+    headings o, and ends e.
 
     Parameters
     ----------
@@ -114,6 +114,13 @@ class ChatTemplate:
         if not isinstance(text, str):
             raise TemplateError(f"{folder} holds no chat template")
         return cls(text, {name: token for name in _TOKENS if (token := _token(config, name))})
+
+    @property
+    def end_of_turn(self) -> str:
+        """What the template writes behind an answer of the assistant; may be empty."""
+        mark = "\ue000answer\ue000"
+        said = [{"role": "user", "content": "?"}, {"role": "assistant", "content": mark}]
+        return self.render(said).partition(mark)[2].strip()
 
     def render(
         self,
