@@ -24,9 +24,9 @@ class ChatTemplate(Value):
     ----------
     begin : str, default=""
         What stands before the first message.
-    before : str, default="<|im_start|>{role}\\n"
+    before : str, default="<|im_start|>{role}\n"
         What stands before each; ``{role}`` is who speaks.
-    after : str, default="<|im_end|>\\n"
+    after : str, default="<|im_end|>\n"
         What stands after each.
     trim : bool, default=False
         Whether white space around a content is taken away.
