@@ -133,7 +133,7 @@ class DPO(PreferenceModel, PolicyTuner):
 
     beta: Positive[float] = 0.1
     _: KW_ONLY
-    loss: PairLoss = Sigmoid()
+    loss: PairLoss = Sigmoid()  # noqa: RUF009  # a value never changes
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
