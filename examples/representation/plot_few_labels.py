@@ -22,7 +22,7 @@ from panlearn.representation import BYOL, SimCLR, VICReg
 
 X, y = load_digits(return_X_y=True)
 X = X.reshape(-1, 8, 8)
-models = {cls.__name__: cls(max_epochs=EPOCHS, random_state=0).fit(X) for cls in (SimCLR, BYOL, VICReg)}
+models = {cls.__name__: cls(max_epochs=20, random_state=0).fit(X) for cls in (SimCLR, BYOL, VICReg)}
 
 # %%
 # The two directions of largest variance, before and after: an encoder that has learned nothing
@@ -41,17 +41,20 @@ plt.show()
 # A linear probe by the number of labels, against the same network trained on the labels alone,
 # with the same changes of the images. Nearest neighbours are one call, too.
 
-aug = Augmentation(shift=1, rotate=15.0, noise=0.3)
-layers = [Conv(32, 3), "relu", Conv(64, 3, stride=2), "relu", "flatten", Linear(64), "relu"]
+changes = Augmentation(shift=1, rotate=15.0, noise=0.1)
+layers = [Conv(32, 3), "relu", Conv(64, 3, stride=2), "relu", "flatten", Linear(128), "relu"]
 counts = [20, 50, 100, 300]
-order = np.concatenate(np.stack([np.random.default_rng(0).permutation(np.flatnonzero(y == d))[:30] for d in range(10)]).T)
+rng = np.random.default_rng(0)
+order = np.stack([rng.permutation(np.flatnonzero(y == d))[:30] for d in range(10)]).T.ravel()
 rest = np.setdiff1d(np.arange(len(y)), order)
 accuracy = {name: [] for name in [*models, "labels alone"]}
 for n in counts:
     few = order[:n]
     for name, model in models.items():
         accuracy[name].append(model.classifier(X[few], y[few]).score(X[rest], y[rest]))
-    alone = ConvNetClassifier(layers=layers, augment=aug, max_epochs=3000 // n, batch_size=10, random_state=0)
+    alone = ConvNetClassifier(
+        layers=layers, augment=changes, max_epochs=3000 // n, batch_size=10, random_state=0
+    )
     accuracy["labels alone"].append(alone.fit(X[few], y[few]).score(X[rest], y[rest]))
 for name, values in accuracy.items():
     print(f"{name:12}", " ".join(f"{v:.3f}" for v in values))
