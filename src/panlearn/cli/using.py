@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,14 +118,12 @@ def predict(
         click.echo(_use_code(model, file) + "print(model.predict(X))")
         return
 
-    from panlearn.compare.files import CSV, PARQUET
-    from panlearn.core.files import replacing
+    from panlearn.compare.files import check_kind, write_table
 
     check_output(output)
-    kind = ".csv" if output is None else Path(output).suffix.lower()
-    if kind not in CSV | PARQUET:
-        raise DataError(f"{output} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
-    pipeline, frame, X, notes = _open(model, file)
+    if output is not None:
+        check_kind(output)
+    pipeline, frame, X, notes = open_table(model, file)
     answer = _identifiers(frame, X, pipeline)
     answer["prediction"] = pipeline.predict(X)
     if proba:
@@ -139,11 +136,7 @@ def predict(
     for note in notes:
         click.echo(f"· {note}", err=True)
     if output is not None:
-        with replacing(output) as temporary:
-            if kind in PARQUET:
-                answer.to_parquet(temporary, index=False)
-            else:
-                answer.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+        write_table(answer, output)
     if as_json:
         write_json({"output": output, "notes": notes, **answer.to_dict("list")})
     elif output is None:
@@ -174,23 +167,13 @@ def evaluate(
         column = f"[{target!r}]" if target else "[model.target_name_]"
         click.echo(_use_code(model, file) + f"print(model.score(X, frame{column}))")
         return
-    pipeline, frame, X, notes = _open(model, file)
-    target = target or getattr(pipeline, "target_name_", None)
-    if target is None:
-        raise DataError(f"{model} does not say which column it predicts: name it with --target")
-    if target not in frame.columns:
-        raise DataError(f"{file} has no column {target!r} to compare with")
-    truth: Any = frame[target]
-    known = truth.notna().to_numpy()
-    if not known.any():
-        raise DataError(f"{target!r} is missing in every row of {file}")
-    if not known.all():
-        notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
-    rows: Any = X[known]
+    pipeline, frame, X, notes = open_table(model, file)
+    rows, truth, said = known_rows(pipeline, frame, X, target, file, model)
+    notes += said
     names = [name.strip() for name in metric.split(",")] if metric else []
-    scores = _scores(pipeline, rows, truth[known], names, positive)
+    scores = _scores(pipeline, rows, truth, names, positive)
     if as_json:
-        write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
+        write_json({"rows": len(rows), "scores": scores, "notes": notes})
         return
     from rich.table import Table
 
@@ -210,12 +193,13 @@ def _identifiers(frame: pd.DataFrame, X: pd.DataFrame, pipeline: Pipeline) -> pd
     names = [
         name
         for name in frame.columns
-        if name not in X and name not in (target, "prediction") and frame[name].is_unique
+        if name not in X and name not in (target, "prediction")
+        if frame[name].is_unique and frame[name].dtype.kind != "f"
     ]
     return pd.DataFrame({name: frame[name].to_numpy() for name in names}, index=range(len(frame)))
 
 
-def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
+def open_table(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
     """Load a model and bring the rows of a file into its columns."""
     import panlearn
     from panlearn.compare.files import read_table
@@ -234,8 +218,43 @@ def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, 
     return pipeline, frame, X, [*frame.attrs["notes"], *notes]
 
 
+def known_rows(
+    pipeline: Pipeline,
+    frame: pd.DataFrame,
+    X: pd.DataFrame,
+    target: str | None,
+    file: str,
+    model: str,
+) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """The rows whose target is known, these targets as the model has them, and notes."""
+    from sklearn.base import is_classifier
+
+    from panlearn.compare.cells import read_cells
+
+    target = target or getattr(pipeline, "target_name_", None)
+    if target is None:
+        raise DataError(f"{model} does not say which column it predicts: name it with --target")
+    if target not in frame.columns:
+        raise DataError(f"{file} has no column {target!r} to compare with")
+    truth: Any = frame[target]
+    notes = []
+    if not is_classifier(pipeline) and (read := read_cells(truth)) is not None:
+        truth, notes = read.values, [f"{target!r}: {note}" for note in read.notes]
+    known = truth.notna().to_numpy()
+    if not known.any():
+        raise DataError(f"{target!r} is missing in every row of {file}")
+    if not known.all():
+        notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
+    y: np.ndarray = truth[known].to_numpy()
+    if is_classifier(pipeline):
+        y = _as_classes(y, pipeline.classes_)
+    elif y.dtype.kind not in "iuf":
+        raise DataError(f"{target!r} holds {y[0]!r}, and the model predicts numbers")
+    return X[known], y, notes
+
+
 def _scores(
-    pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series, names: list[str], positive: str | None
+    pipeline: Pipeline, X: pd.DataFrame, y: np.ndarray, names: list[str], positive: str | None
 ) -> dict[str, float]:
     """The metrics that are named, or those of the task, that the model offers."""
     from sklearn.base import is_classifier
@@ -243,11 +262,6 @@ def _scores(
     from panlearn.compare.metrics import metrics_for, offered, positive_class
 
     task = "classification" if is_classifier(pipeline) else "regression"
-    y: np.ndarray = truth.to_numpy()
-    if task == "classification":
-        y = _as_classes(y, pipeline.classes_)
-    elif y.dtype.kind not in "iuf":
-        raise DataError(f"{truth.name!r} holds {y[0]!r}, and the model predicts numbers")
     classes = getattr(pipeline, "classes_", None)
     about = None if classes is None else positive_class(classes, positive)
     known = y if classes is None else classes
