@@ -97,7 +97,7 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
         ends = np.cumsum([0, *(tree.node_count for tree in trees)])
         return sparse.hstack(paths, format="csr"), ends
 
-    def _mean(self, X: Any) -> np.ndarray:
+    def _values(self, X: Any) -> np.ndarray:
         """The mean of the trees' values, (n, n_components), summed in their order."""
         X = self._rows(X)
         trees = [model.tree_ for model in self.estimators_]

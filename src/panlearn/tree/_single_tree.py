@@ -82,11 +82,29 @@ class SingleTree(GrowthParameters, RowsPredictor):
         leaves = self.apply(X)
         return self.tree_.paths(leaves)
 
-    def _pruning_path(self, X: Any, y: Any, sample_weight: Any) -> Bunch:
-        """The alphas at which subtrees are cut, of a tree that is grown and not kept."""
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Find the values of ccp_alpha at which the full tree loses a subtree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The labels or targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
+        """
         full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
         path = weakest_links(full.tree_)
         return Bunch(ccp_alphas=np.array(path.alphas), impurities=np.array(path.impurities))
+
+    def _values(self, X: Any) -> np.ndarray:
+        return self.tree_.predict(self._rows(X))
 
     def _grow(self, X: Any, problem: Problem) -> None:
         d, seed = X.shape[1], 0

@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.utils import Bunch
-
 from panlearn.core.estimator import fitting
 from panlearn.tree._base import (
-    ProbabilisticClassifier,
-    RowsRegressor,
+    OutputsClassifier,
+    OutputsRegressor,
     encode_outputs,
     read_training,
     row_class_weights,
     set_classes,
-    split_outputs,
 )
 from panlearn.tree._problem import (
     LabelCriterion,
@@ -29,7 +25,7 @@ from panlearn.tree._single_tree import SingleTree
 
 
 @dataclass(eq=False, repr=False)
-class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
+class DecisionTreeClassifier(SingleTree, OutputsClassifier):
     r"""A classification tree (CART): each split asks whether one feature exceeds a threshold.
 
     .. math::
@@ -124,11 +120,6 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     criterion: LabelCriterion = "gini"
     class_weight: Mapping | list | Literal["balanced"] | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training data.
@@ -155,44 +146,9 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
         self._grow(X, label_problem(codes, sizes, weight, self.criterion))
         return self
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Find the values of ccp_alpha at which the full tree loses a subtree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        Bunch
-            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
-        """
-        return self._pruning_path(X, y, sample_weight)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the part of each class among the training rows in the same leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            With several outputs a list of such arrays, one an output.
-        """
-        X = self._rows(X)
-        return split_outputs(self, self.tree_.predict(X))
-
 
 @dataclass(eq=False, repr=False)
-class DecisionTreeRegressor(RowsRegressor, SingleTree):
+class DecisionTreeRegressor(SingleTree, OutputsRegressor):
     r"""A regression tree (CART): constant in boxes that splits along the axes cut out.
 
     .. math::
@@ -290,38 +246,3 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
         self.n_outputs_ = y.shape[1]
         self._grow(X, number_problem(y, weight, self.criterion))
         return self
-
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Find the values of ccp_alpha at which the full tree loses a subtree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        Bunch
-            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
-        """
-        return self._pruning_path(X, y, sample_weight)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean, or the median, of the training rows in the same leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        X = self._rows(X)
-        values = self.tree_.predict(X)
-        return values if self.n_outputs_ > 1 else values[:, 0]

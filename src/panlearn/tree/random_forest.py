@@ -11,8 +11,8 @@ from sklearn.metrics import r2_score
 
 from panlearn.core.estimator import fitting
 from panlearn.tree._base import (
-    ProbabilisticClassifier,
-    RowsRegressor,
+    OutputsClassifier,
+    OutputsRegressor,
     encode_outputs,
     read_training,
     row_class_weights,
@@ -33,7 +33,7 @@ from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegr
 
 
 @dataclass(eq=False, repr=False)
-class RandomForestClassifier(ProbabilisticClassifier, Forest):
+class RandomForestClassifier(Forest, OutputsClassifier):
     r"""A random forest: trees on bootstrap samples, each node looks at a few random features.
 
     .. math:: p(y = k \mid x) = \frac{1}{M} \sum_{m=1}^{M} p_m(k \mid x)
@@ -144,11 +144,6 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     criterion: LabelCriterion = "gini"
     class_weight: Mapping | list | Literal["balanced", "balanced_subsample"] | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the forest on training data.
@@ -193,22 +188,6 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
             self.oob_score_ = scored(score, y[seen], predicted)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the probability of each class: the mean over the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            With several outputs a list of such arrays, one an output.
-        """
-        values = self._mean(X)
-        return split_outputs(self, values)
-
     def _tree(self) -> DecisionTreeClassifier:
         model = DecisionTreeClassifier(criterion=self.criterion, **self._tree_parameters())
         model.classes_, model.n_classes_ = self.classes_, self.n_classes_
@@ -217,7 +196,7 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
 
 
 @dataclass(eq=False, repr=False)
-class RandomForestRegressor(RowsRegressor, Forest):
+class RandomForestRegressor(Forest, OutputsRegressor):
     r"""A random forest of regression trees on bootstrap samples.
 
     .. math:: \hat y(x) = \frac{1}{M} \sum_{m=1}^{M} \hat y_m(x)
@@ -336,21 +315,6 @@ class RandomForestRegressor(RowsRegressor, Forest):
             score = self.oob_score if callable(self.oob_score) else r2_score
             self.oob_score_ = scored(score, y[seen], outside[seen])
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean of the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        values = self._mean(X)
-        return values if self.n_outputs_ > 1 else values[:, 0]
 
     def _tree(self) -> DecisionTreeRegressor:
         model = DecisionTreeRegressor(criterion=self.criterion, **self._tree_parameters())
