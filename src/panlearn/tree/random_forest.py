@@ -40,45 +40,9 @@ class RandomForestClassifier(Forest, OutputsClassifier):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees M, 100,000 at most.
-    max_depth : int, default=None
-        The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int or float, default=2
-        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
-    min_samples_leaf : int or float, default=1
-        A split leaves at least so many different rows on each side; a float is a part of all rows,
-        rounded up.
-    min_weight_fraction_leaf : float, default=0.0
-        And at least this part of the weight of the tree's rows, 0.5 at most.
-    max_features : int, float, {"sqrt", "log2"}, default="sqrt"
-        Features that each node looks at: a number, a part of them, or a function of their number;
-        None for all. More are drawn until one can be split.
-    max_leaf_nodes : int, default=None
-        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
-        first.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the impurity, weighted by the node's part of all rows, by less is
-        not made.
-    ccp_alpha : float, default=0.0
-        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
-    monotonic_cst : array-like of shape (n_features,), default=None
-        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
-        rise, 0 for any. For one output, and two classes at most.
-    bootstrap : bool, default=True
-        Grow each tree on n rows drawn with replacement, or on all.
-    max_samples : int or float, default=None
-        Rows that are drawn for each tree, or their part of all; None for as many as there are.
     oob_score : bool or callable, default=False
         Score the forest on each row by the trees that were grown without it: by the accuracy, or
         by a function of the targets and the predictions.
-    n_jobs : int, default=None
-        Threads: None for one, -1 for one a core. The result is the same.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the samples and the features.
-    warm_start : bool, default=False
-        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
-        integer random_state they are the trees that one fit would have grown.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         The impurity that splits decrease; "log_loss" is another name of "entropy".
     class_weight : dict, list of dicts, "balanced" or "balanced_subsample", default=None
@@ -203,45 +167,9 @@ class RandomForestRegressor(Forest, OutputsRegressor):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees M, 100,000 at most.
-    max_depth : int, default=None
-        The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int or float, default=2
-        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
-    min_samples_leaf : int or float, default=1
-        A split leaves at least so many different rows on each side; a float is a part of all rows,
-        rounded up.
-    min_weight_fraction_leaf : float, default=0.0
-        And at least this part of the weight of the tree's rows, 0.5 at most.
-    max_features : int, float, {"sqrt", "log2"}, default=1.0
-        Features that each node looks at: a number, a part of them, or a function of their number;
-        None for all. More are drawn until one can be split.
-    max_leaf_nodes : int, default=None
-        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
-        first.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the impurity, weighted by the node's part of all rows, by less is
-        not made.
-    ccp_alpha : float, default=0.0
-        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
-    monotonic_cst : array-like of shape (n_features,), default=None
-        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
-        rise, 0 for any. For one output, and two classes at most.
-    bootstrap : bool, default=True
-        Grow each tree on n rows drawn with replacement, or on all.
-    max_samples : int or float, default=None
-        Rows that are drawn for each tree, or their part of all; None for as many as there are.
     oob_score : bool or callable, default=False
         Score the forest on each row by the trees that were grown without it: by the coefficient of
         determination, or by a function of the targets and the predictions.
-    n_jobs : int, default=None
-        Threads: None for one, -1 for one a core. The result is the same.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the samples and the features.
-    warm_start : bool, default=False
-        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
-        integer random_state they are the trees that one fit would have grown.
     criterion : str, default="squared_error"
         What splits decrease, as in `DecisionTreeRegressor`.
 
