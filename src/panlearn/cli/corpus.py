@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from panlearn.core.errors import DataError
+from panlearn.retrieval._answers import GRAMMAR
 
 LARGEST = 20_000_000  # bytes of a file that is read
 _LEFT_OUT = {"__pycache__", "node_modules"}
@@ -19,12 +20,6 @@ _HTML = {".html", ".htm", ".xhtml"}
 _TAG = re.compile(r"(?is)<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?/a-z][^<>]*>")
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Words of questions and of grammar; those that are also words of programs, as with, are not here.
-_GRAMMAR = set(
-    "a an the of to in on at by be is are was were am do does did can could should would will "
-    "shall may might must i you he she it we they me my your his her its our their this that "
-    "these those how what which who whom whose why where when there here so very please".split()
-)
 
 
 def discover(
@@ -115,7 +110,7 @@ def _stems(piece: str) -> tuple[str, ...]:
 
 def query_words(query: str) -> list[str]:
     """Stems of a query without its grammar, unless there is nothing else."""
-    content = [w for w in _PIECE.findall(query) if w.lower() not in _GRAMMAR]
+    content = [w for w in _PIECE.findall(query) if w.lower() not in GRAMMAR]
     return words(" ".join(content) or query)
 
 

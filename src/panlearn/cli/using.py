@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from panlearn.compare.table import Task
 
 existing = click.Path(exists=True, dir_okay=False)
+tabular = click.Path(exists=True, dir_okay=False, allow_dash=True)  # - is standard input
 
 
 @click.command()
-@click.argument("file", type=existing)
+@click.argument("file", type=tabular)
 @click.option("--target", help="Column to predict; the last one if not named.")
 @click.option("--model", "name", required=True, help="Name of an estimator: see `panlearn list`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter.")
@@ -88,6 +89,7 @@ def fit(
             return fail(f"{name} failed: {reason(error)}", 1)
     # `evaluate` has to know which column to compare with.
     pipeline.target_name_ = prepared.target
+    pipeline.column_styles_ = prepared.styles
     try:
         panlearn.save(pipeline, output)
     except TypeError as error:
@@ -103,7 +105,7 @@ def fit(
 
 @click.command()
 @click.argument("model", type=existing)
-@click.argument("file", type=existing)
+@click.argument("file", type=tabular)
 @click.option("--output", type=click.Path(dir_okay=False), help="CSV or Parquet; else the screen.")
 @click.option("--proba", is_flag=True, help="Add a column with the probability of each class.")
 @as_json
@@ -115,15 +117,15 @@ def predict(
     if as_code:
         click.echo(_use_code(model, file) + "print(model.predict(X))")
         return
-    import pandas as pd
 
     from panlearn.compare.files import check_kind, write_table
 
     check_output(output)
     if output is not None:
         check_kind(output)
-    pipeline, _, X, notes = _open(model, file)
-    answer = pd.DataFrame({"prediction": pipeline.predict(X)})
+    pipeline, frame, X, notes = _open(model, file)
+    answer = _identifiers(frame, X, pipeline)
+    answer["prediction"] = pipeline.predict(X)
     if proba:
         if not hasattr(pipeline, "predict_proba"):
             raise DataError(f"{type(pipeline[-1]).__name__} gives no probabilities")
@@ -145,11 +147,21 @@ def predict(
 
 @click.command()
 @click.argument("model", type=existing)
-@click.argument("file", type=existing)
+@click.argument("file", type=tabular)
 @click.option("--target", help="Column with the truth; the one that the model was fitted to.")
+@click.option("--metric", help="scikit-learn's scorers, with commas; the usual if not given.")
+@click.option("--positive", help="The class of two that scores are about; the last if not given.")
 @as_json
 @as_code
-def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: bool) -> None:
+def evaluate(
+    model: str,
+    file: str,
+    target: str | None,
+    metric: str | None,
+    positive: str | None,
+    as_json: bool,
+    as_code: bool,
+) -> None:
     """Score a saved MODEL on the rows of FILE, whose target is known."""
     if as_code:
         column = f"[{target!r}]" if target else "[model.target_name_]"
@@ -168,7 +180,8 @@ def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: 
     if not known.all():
         notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
     rows: Any = X[known]
-    scores = _scores(pipeline, rows, truth[known])
+    names = [name.strip() for name in metric.split(",")] if metric else []
+    scores = _scores(pipeline, rows, truth[known], names, positive)
     if as_json:
         write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
         return
@@ -180,6 +193,19 @@ def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: 
     for name, value in scores.items():
         table.add_row(name, f"{value:.6g}")
     console().print(table)
+
+
+def _identifiers(frame: pd.DataFrame, X: pd.DataFrame, pipeline: Pipeline) -> pd.DataFrame:
+    """The columns that no model uses and that name each row, so that answers can be joined."""
+    import pandas as pd
+
+    target = getattr(pipeline, "target_name_", None)
+    names = [
+        name
+        for name in frame.columns
+        if name not in X and name not in (target, "prediction") and frame[name].is_unique
+    ]
+    return pd.DataFrame({name: frame[name].to_numpy() for name in names}, index=range(len(frame)))
 
 
 def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
@@ -201,12 +227,13 @@ def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, 
     return pipeline, frame, X, [*frame.attrs["notes"], *notes]
 
 
-def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
-    """Every metric of the task that the model offers."""
+def _scores(
+    pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series, names: list[str], positive: str | None
+) -> dict[str, float]:
+    """The metrics that are named, or those of the task, that the model offers."""
     from sklearn.base import is_classifier
-    from sklearn.metrics import get_scorer
 
-    from panlearn.compare.metrics import metrics_for, offered
+    from panlearn.compare.metrics import metrics_for, offered, positive_class
 
     task = "classification" if is_classifier(pipeline) else "regression"
     y: np.ndarray = truth.to_numpy()
@@ -214,11 +241,14 @@ def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, 
         y = _as_classes(y, pipeline.classes_)
     elif y.dtype.kind not in "iuf":
         raise DataError(f"{truth.name!r} holds {y[0]!r}, and the model predicts numbers")
-    chosen = offered(pipeline, metrics_for(task, len(getattr(pipeline, "classes_", []))))
+    classes = getattr(pipeline, "classes_", None)
+    about = None if classes is None else positive_class(classes, positive)
+    known = y if classes is None else classes
+    chosen = offered(pipeline, metrics_for(task, known, names, about))
     scores = {}
     for metric in chosen:
         try:
-            scores[metric.name] = metric.sign * get_scorer(metric.scorer)(pipeline, X, y)
+            scores[metric.name] = metric.sign * metric.measure(pipeline, X, y)
         except ValueError:
             # Such as an area under the curve where the file holds one class only.
             scores[metric.name] = float("nan")

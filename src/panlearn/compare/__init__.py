@@ -8,7 +8,7 @@ command ``panlearn compare`` and the scripts that it writes call these.
 from panlearn.compare.density import compare_density, density_table
 from panlearn.compare.files import built_in, read_table
 from panlearn.compare.leaderboard import Leaderboard, compare
-from panlearn.compare.metrics import Metric
+from panlearn.compare.metrics import Metric, scorer
 from panlearn.compare.preparation import conform
 from panlearn.compare.scoring import Row
 from panlearn.compare.table import Table, prepare
@@ -25,4 +25,5 @@ __all__ = [
     "density_table",
     "prepare",
     "read_table",
+    "scorer",
 ]

@@ -13,6 +13,7 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
+from panlearn.compare.density_recipe import density_row_code
 from panlearn.compare.drawing import Picture
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.metrics import Metric
@@ -23,6 +24,7 @@ from panlearn.compare.scoring import Row
 
 # Even a hole in the escaping could load and send nothing.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+TIE = "the folds cannot tell it from the best: corrected t-test at 95 %"
 PACKAGES = ("panlearn", "scikit-learn", "numpy", "scipy", "numba", "pandas", "matplotlib")
 
 
@@ -109,9 +111,10 @@ def _overview_table(frame: pd.DataFrame, metric: Metric) -> str:
     names = [name for name in frame.columns if name not in ("mean rank", "seconds")]
     heads = _head("model", "text", "ascending", css="text")
     heads += _head("mean rank", "number", "ascending", "ascending")
-    heads += "".join(_head(name, "number", "descending") for name in names)
+    first = "descending" if metric.sign > 0 else "ascending"
+    heads += "".join(_head(name, "number", first) for name in names)
     heads += _head("seconds", "number", "ascending")
-    places = frame[names].rank(ascending=False, pct=True)
+    places = frame[names].rank(ascending=metric.sign < 0, pct=True)
     rows = []
     for model, values in frame.iterrows():
         cells = f'<th scope="row" data-value="{escape(str(model))}">{escape(str(model))}</th>'
@@ -142,6 +145,7 @@ def _facts(board: Leaderboard) -> str:
         "rows": f"{len(table.y):,}",
         "columns used": f"{table.X.shape[1]:,}",
         "folds": str(board.cv.n_splits),
+        **({} if board.positive is None else {"positive class": str(board.positive)}),
         "models": f"{len(board.rows) - 1}" + (f" ({failed} failed)" if failed else ""),
     }
     items = "".join(
@@ -164,7 +168,7 @@ def _leaderboard(board: Leaderboard, prefix: str) -> str:
         f'<table class="leaderboard"><thead><tr>{"".join(heads)}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         "<p class='spread'>Mean ± standard deviation over the folds. Times are the median of the "
-        "folds. Press a header to sort; press a model's name for its code.</p>"
+        f"folds. Ties: {TIE}. Press a header to sort; press a model's name for its code.</p>"
     )
 
 
@@ -183,6 +187,8 @@ def _row(board: Leaderboard, row: Row, prefix: str) -> str:
     link = f'<a href="#{_anchor(row, prefix)}">{name}</a>'
     if row is board.best:
         link += ' <span class="tag">best</span>'
+    elif board.ties(row):
+        link += f' <span class="tag" title="{TIE}">ties</span>'
     if row.warnings and not row.failed:
         many = f"{len(row.warnings)} warning{'s' * (len(row.warnings) > 1)}"
         link += f' <span class="tag" title="{escape(" ".join(row.warnings))}">{many}</span>'
@@ -202,7 +208,7 @@ def _score_cell(board: Leaderboard, row: Row, metric: Metric) -> str:
     if np.isnan(mean):
         return '<td data-value="">–</td>'
     text = f'{number(mean)} <span class="spread">± {number(row.std(metric))}</span>'
-    if metric is board.metrics[0]:
+    if metric is board.metrics[0] and metric.sign > 0:
         share = 100 * float(np.clip(mean, 0, 1))
         text += f'<span class="bar"><i style="width:{share:.1f}%"></i></span>'
     return f'<td data-value="{mean!r}">{text}</td>'
@@ -250,10 +256,16 @@ def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
     if row.pipeline is not None:
         code = (
             '<div class="code"><button class="copy" type="button">Copy</button>'
-            f"<pre><code>{escape(row_code(board, row, load))}</code></pre></div>"
+            f"<pre><code>{escape(script(board, row, load))}</code></pre></div>"
         )
     summary = f"<summary>{escape(row.name)}</summary>"
     return f'<details id="{_anchor(row, prefix)}">{summary}{said}{code}</details>'
+
+
+def script(board: Leaderboard, row: Row, load: list[str]) -> str:
+    """Write the Python that gives a row of the board again."""
+    write = density_row_code if board.table.task == "density" else row_code
+    return write(board, row, load)
 
 
 def _anchor(row: Row, prefix: str) -> str:

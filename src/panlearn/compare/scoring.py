@@ -75,7 +75,7 @@ def score(
                 X,
                 y,
                 cv=folds,
-                scoring=[m.scorer for m in measured],
+                scoring={m.scorer: m.measure for m in measured},
                 return_estimator=True,
                 return_indices=True,
                 error_score=RAISE,
@@ -97,20 +97,21 @@ def score(
     )
 
 
-def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, scorer: str, folds: Folds) -> Any:
+def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, folds: Folds) -> Any:
     """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
     try:
-        return learning_curve(
+        sizes, train, test = learning_curve(
             pipeline,
             X,
             y,
             cv=folds,
-            scoring=scorer,
+            scoring=metric.measure,
             train_sizes=np.linspace(0.2, 1.0, 5),
             shuffle=True,
             random_state=0,
             error_score=RAISE,
         )[:3]
+        return sizes, metric.sign * train, metric.sign * test
     except Exception as error:
         return reason(error)
 

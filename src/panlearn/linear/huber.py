@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive
@@ -111,6 +112,10 @@ class HuberRegressor(Iterative, LinearRegressor):
     >>> model.coef_.round(1), model.outliers_[4]
     (array([2.]), np.True_)
     """
+
+    learned = shapes(
+        outliers_="(n_samples,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 

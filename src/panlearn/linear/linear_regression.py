@@ -11,6 +11,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, reject_hidden
@@ -45,8 +46,8 @@ class LinearRegression(LeastSquares):
     rank_ : int
         Rank of the centred X; absent for a wide sparse X, which is solved by LSQR, and where
         `positive`.
-    singular_ : ndarray of shape (min(n_samples, n_features),)
-        Singular values of the centred X; absent likewise.
+    singular_ : ndarray of shape (n_singular,)
+        The min(n_samples, n_features) singular values of the centred X; absent likewise.
     statistic_ : Statistic
         The moments of the rows seen, from which `partial_fit` goes on; absent if X was wide.
     n_features_in_ : int
@@ -84,6 +85,10 @@ class LinearRegression(LeastSquares):
     >>> gls.fit([[1.0], [1.0]], [1.0, 3.0], noise_covariance=[[1, 0], [0, 4]]).coef_.round(6)
     array([1.4])
     """
+
+    learned = shapes(
+        singular_="(n_singular,)",
+    )
 
     _: KW_ONLY
     fit_intercept: bool = True
