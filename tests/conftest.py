@@ -99,6 +99,11 @@ def learns_from_preferences(cls):
     return hasattr(cls, "rewards")
 
 
+def learns_from_prompts(cls):
+    """Whether a sample is a prompt, and its target the right answer."""
+    return hasattr(cls, "reward")
+
+
 def learns_from_documents(cls):
     """Whether a sample is a text, or a list of tokens."""
     return get_tags(cls()).input_tags.string and not learns_from_rows(cls)
@@ -195,6 +200,9 @@ class Library:
         if learns_from_preferences(cls):
             words = [text.split()[0] for text in documents_of(9, seed)[0]]
             return [(word, word[:2] + "!", word[-2:] + "?") for word in words], None
+        if learns_from_prompts(cls):
+            words = [text.split()[0] for text in documents_of(5, seed)[0]]
+            return words, [word[::-1] for word in words]
         if learns_from_documents(cls):
             texts, y = documents_of(n // 3, seed)
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word

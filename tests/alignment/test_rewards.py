@@ -155,6 +155,8 @@ def test_random_expressions_have_the_value_that_python_gives_them(rng):
         ("7 + 5 = 13", 0),
         ("7 + 5 = 12, carry 1; 4 + 8 + 1 = 14.", 0.5),
         ("7 + 5 = 10 + 2 = 12.", 1),
+        ("7+5=12 4+8+1=13", 1),
+        ("7+5=12 4+8+1=14", 0.5),
         ("- 7 + 5 = 12\n* 2 * 2 = 4", 1),  # marks of a list are no signs
         ("x = 12", 0),
         ("nothing", 0),

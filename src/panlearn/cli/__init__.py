@@ -3,7 +3,8 @@
 ``leaderboard.compare`` cross-validates models on a table, ``table`` reads and tidies one,
 ``report.report`` writes the page; none of them needs the command. The commands are in ``catalogue``
 (list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate), ``auditing`` (audit),
-``searching`` (index, search), ``language`` (lm) and ``proof`` (verify).
+``sampling`` (sample), ``searching`` (index, search, ask), ``language`` and ``tuning`` (lm), and
+``proof`` (verify).
 """
 
 import click
@@ -14,7 +15,9 @@ from panlearn.cli.catalogue import info, list_methods
 from panlearn.cli.comparing import compare
 from panlearn.cli.language import lm
 from panlearn.cli.proof import verify
-from panlearn.cli.searching import index, search
+from panlearn.cli.sampling import sample
+from panlearn.cli.searching import ask, index, search
+from panlearn.cli.tuning import tune
 from panlearn.cli.using import evaluate, fit, predict
 
 
@@ -24,17 +27,9 @@ def main() -> None:
     """Run the whole of machine learning as it is taught, behind one scikit-learn contract."""
 
 
+lm.add_command(tune)
 for _command in (
-    list_methods,
-    info,
-    compare,
-    fit,
-    predict,
-    evaluate,
-    audit,
-    index,
-    search,
-    lm,
-    verify,
+    *(list_methods, info, compare, fit, predict, evaluate, audit, sample),
+    *(index, search, ask, lm, verify),
 ):
     main.add_command(_command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -18,6 +18,7 @@ from panlearn.cli.app import (
     write_json,
 )
 from panlearn.cli.tables import Column, print_columns
+from panlearn.core.errors import DataError
 from panlearn.core.files import write_file
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ WIDE = 120  # columns of a terminal that has room for the spread of each metric
 @click.option("--target", help="Column to predict; the last one if not named.")
 @click.option(
     "--task",
-    type=click.Choice(["auto", "classification", "regression"]),
+    type=click.Choice(["auto", "classification", "regression", "density"]),
     default="auto",
-    help="What to learn; auto looks at the target.",
+    help="What to learn; auto looks at the target. Of a density every column of numbers is part.",
 )
 @click.option(
     "--data",
@@ -65,7 +66,7 @@ WIDE = 120  # columns of a terminal that has room for the spread of each metric
 def compare(
     file: str | None,
     target: str | None,
-    task: Task,
+    task: Task | Literal["density"],
     data: str,
     cv: int,
     time_limit: float | None,
@@ -85,11 +86,21 @@ def compare(
     Numbers, money, percentages, categories, booleans, dates, text and missing values are taken care
     of, and what was done is said.
     """
-    from panlearn.compare import built_in, leaderboard, prepare, read_table, recipe
+    from panlearn.compare import (
+        built_in,
+        compare_density,
+        density_table,
+        leaderboard,
+        prepare,
+        read_table,
+        recipe,
+    )
     from panlearn.compare.files import BUILT_IN, GENERATED
     from panlearn.compare.report import Part, report
 
     check_output(report_path)
+    if task == "density" and target is not None:
+        raise DataError("a density has no target: leave --target out")
     every = [*BUILT_IN, *GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
@@ -107,18 +118,24 @@ def compare(
         line = bar.add_task("starting", total=None)
         for source in sources:
             frame = read_table(source) if file else built_in(source)
-            prepared = prepare(frame, target, task, rows, seed)
             place = source if file else f"built-in:{source}"
+            show = partial(_show, bar, line, source)
+            if task == "density":
+                prepared = density_table(frame, rows, seed)
+                load = recipe.density_load_code(place, rows, seed)
+                if as_code:
+                    click.echo(recipe.compare_density_code(load, options), nl=False)
+                    continue
+                board = compare_density(prepared.X, progress=show, **options)
+                parts.append(Part(f"density of {source}", board, prepared.notes, load))
+                continue
+            prepared = prepare(frame, target, task, rows, seed)
             load = recipe.load_code(place, prepared.target, task, rows, seed)
             if as_code:
                 click.echo(recipe.compare_code(load, options), nl=False)
                 continue
             board = leaderboard.compare(
-                prepared.X,
-                prepared.y,
-                task=prepared.task,
-                progress=partial(_show, bar, line, source),
-                **options,
+                prepared.X, prepared.y, task=prepared.task, progress=show, **options
             )
             title = f"{prepared.target} in {source}" if len(sources) == 1 else source
             parts.append(Part(title, board, prepared.notes, load))

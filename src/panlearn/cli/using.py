@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,13 +116,11 @@ def predict(
         click.echo(_use_code(model, file) + "print(model.predict(X))")
         return
 
-    from panlearn.compare.files import CSV, PARQUET
-    from panlearn.core.files import replacing
+    from panlearn.compare.files import check_kind, write_table
 
     check_output(output)
-    kind = ".csv" if output is None else Path(output).suffix.lower()
-    if kind not in CSV | PARQUET:
-        raise DataError(f"{output} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
+    if output is not None:
+        check_kind(output)
     pipeline, frame, X, notes = open_table(model, file)
     answer = identifiers(frame, X, pipeline)
     answer["prediction"] = pipeline.predict(X)
@@ -137,11 +134,7 @@ def predict(
     for note in notes:
         click.echo(f"· {note}", err=True)
     if output is not None:
-        with replacing(output) as temporary:
-            if kind in PARQUET:
-                answer.to_parquet(temporary, index=False)
-            else:
-                answer.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+        write_table(answer, output)
     if as_json:
         write_json({"output": output, "notes": notes, **answer.to_dict("list")})
     elif output is None:

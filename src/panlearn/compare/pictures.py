@@ -17,6 +17,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import LearningCurveDisplay
 
+from panlearn.compare.density_pictures import density_plots
 from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.scoring import Row, learn
@@ -37,6 +38,9 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
     yield fold_scores(board)
     if best is None:
         return
+    if board.table.task == "density":
+        yield from density_plots(board)
+        return
     if board.table.task == "classification":
         yield from _classification(board, best)
     else:
@@ -51,7 +55,7 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
 def fold_scores(board: Leaderboard) -> Plot:
     """Dots for the folds of each model, best first, and a bar for the mean."""
     metric = board.metrics[0]
-    rows = [r for r in board.rows if metric.name in r.scores][:25]
+    rows = [r for r in board.rows if not r.failed and metric.name in r.scores][:25]
 
     def draw(ax: Axes) -> None:
         for place, row in enumerate(reversed(rows)):
