@@ -4,6 +4,7 @@ A test that names one of the arguments in `CLASSES` runs for each estimator that
 capability, so a class that is added later is tested without a line written for it.
 """
 
+import functools
 import inspect
 import sys
 import warnings
@@ -80,10 +81,20 @@ def learns_without_targets(cls):
 
 def learns_from_sequences(cls):
     """Whether a sample is a sequence of vectors or of symbols."""
-    return not learns_from_rows(cls) and not learns_from_documents(cls)
+    others = (
+        *(learns_from_rows, learns_from_documents),
+        *(learns_from_captions, learns_from_preferences),
+    )
+    return not any(learns(cls) for learns in others)
 
 
-def learns_from_pairs(cls):
+def learns_from_captions(cls):
+    """Whether a sample is an image with its text."""
+    wants = get_tags(cls()).input_tags
+    return wants.three_d_array and not wants.two_d_array
+
+
+def learns_from_preferences(cls):
     """Whether a sample is a prompt with a completion that was chosen and one that was not."""
     return hasattr(cls, "rewards")
 
@@ -96,6 +107,15 @@ def learns_from_prompts(cls):
 def learns_from_documents(cls):
     """Whether a sample is a text, or a list of tokens."""
     return get_tags(cls()).input_tags.string and not learns_from_rows(cls)
+
+
+@functools.cache
+def clip():
+    """A small model of images and texts, fitted."""
+    from panlearn.representation import CLIP
+
+    X, texts = Library.problem(CLIP)
+    return CLIP(max_epochs=2, random_state=0).fit(X, texts)
 
 
 def documents_of(n, seed):
@@ -156,10 +176,21 @@ class Library:
             wish |= {"batch_size": 1000}  # one batch: neither order nor weight changes a gradient
         if "max_epochs" in names and learns_without_targets(cls):  # where it ends is not compared
             wish |= {"max_epochs": 5}
+        wish |= Library.required(cls)
+        if "random_start" in names:  # one batch, and starts that no place among the rows changes
+            from panlearn.neural import MLPClassifier
+
+            wish |= {"estimator": MLPClassifier(batch_size=1000), "random_start": False}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def required(cls):
+        """What a class cannot do without: words for what the images of `problem` show."""
+        wants = "prompts" in inspect.signature(cls).parameters
+        return {"prompts": "{}", "model": clip()} if wants else {}
 
     @staticmethod
     def problem(cls, n=60, d=4, seed=0, classes=2):
@@ -168,7 +199,7 @@ class Library:
         With three classes these lie along a line, about 5 in 10 rows, 4 in 10 and 1 in 10.
         """
         rng = np.random.default_rng(seed)
-        if learns_from_pairs(cls):
+        if learns_from_preferences(cls):
             words = [text.split()[0] for text in documents_of(9, seed)[0]]
             return [(word, word[:2] + "!", word[-2:] + "?") for word in words], None
         if learns_from_prompts(cls):
@@ -184,6 +215,11 @@ class Library:
                 return texts, y.astype(float)
             return texts, y if is_classifier(cls()) else None
         X = rng.normal(size=(n, d))
+        if learns_from_captions(cls):  # images of one side, and what they show
+            y = rng.integers(2, size=n // 3)
+            X = 0.3 * rng.normal(size=(n // 3, 4, 4))
+            X[np.arange(len(y)), 3 * y] += 2
+            return X, [("bright above", "bright below")[i] for i in y]
         if not learns_from_rows(cls):
             regime = np.repeat(rng.integers(2, size=n), 5)[:n]
             X += 4 * regime[:, None]

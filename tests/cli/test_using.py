@@ -36,7 +36,7 @@ def test_fit_predict_evaluate(run, model, mixed, mixed_csv, tmp_path):
 
 def test_predictions_go_to_the_screen_to_parquet_or_to_json(run, model, mixed_csv, tmp_path):
     shown = run("predict", model, mixed_csv)
-    assert shown.stdout.startswith("prediction\n")
+    assert shown.stdout.startswith("id,prediction\nu0000,")  # so that answers can be joined
     assert "not used by the model" in shown.stderr
     output = tmp_path / "p.parquet"
     run("predict", model, mixed_csv, "--output", output)

@@ -135,7 +135,11 @@ def test_save_and_load_give_the_same_model(every_class, library, tmp_path):
     panlearn.save(model, tmp_path / "model")
     loaded = panlearn.load(tmp_path / "model")
     assert type(loaded) is every_class
-    assert loaded.get_params() == model.get_params()
+    ours, theirs = (
+        {name: value for name, value in m.get_params().items() if not hasattr(value, "get_params")}
+        for m in (loaded, model)
+    )
+    assert ours == theirs
     assert library.learned(loaded).keys() == library.learned(model).keys()
     library.same(loaded, model, X, rtol=0)
 
@@ -209,6 +213,7 @@ def test_fit_changes_neither_data_nor_parameters(any_class, library):
 def test_numpys_global_generator_is_neither_read_nor_written(every_class, library):
     X, y = library.problem(every_class)
     state = {"random_state": 1} if hasattr(every_class(), "random_state") else {}
+    state |= library.required(every_class)
     np.random.seed(1)  # noqa: NPY002
     first = every_class(**state)
     library.quietly(lambda: first.fit(X, y))

@@ -7,7 +7,6 @@ require("torch")
 from panlearn.alignment import losses, rewards  # noqa: E402
 from panlearn.alignment.adapters import load_adapter, save_adapter  # noqa: E402
 from panlearn.alignment.carried_addition import CarriedAddition  # noqa: E402
-from panlearn.alignment.chat_template import ChatTemplate  # noqa: E402
 from panlearn.alignment.distill import distill  # noqa: E402
 from panlearn.alignment.dpo import DPO  # noqa: E402
 from panlearn.alignment.grpo import GRPO  # noqa: E402
@@ -22,7 +21,6 @@ __all__ = [
     "GRPO",
     "PPO",
     "CarriedAddition",
-    "ChatTemplate",
     "RewardModel",
     "distill",
     "load_adapter",

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from panlearn.cli.app import as_json, check_output, write_json
-from panlearn.cli.language import above_zero, existing, load_language_model
+from panlearn.cli.language import above_zero, existing
+from panlearn.cli.language_models import load_model
 from panlearn.core.errors import DataError, count
 
 
@@ -111,7 +112,7 @@ def tune(
     check_output(output)
     if adapter is not None and lora_rank is None:
         raise DataError("--adapter needs --lora-rank: without it all weights are learned")
-    rows, given = read_jsonl(data), load_language_model(model)
+    rows, given = read_jsonl(data), load_model(model)
     settings = {
         "batch_size": batch_size,
         "max_epochs": epochs or (None if steps else 3),

@@ -11,7 +11,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from panlearn.compare.leaderboard import Leaderboard
+from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.metrics import offered
 from panlearn.compare.scoring import Row
 from panlearn.kernel._kernel import Kernel, Product, Sum
 
@@ -134,16 +135,67 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
         return ""
     source = Source()
     source.imports |= _used(load) | {("sklearn.model_selection", "cross_validate")}
+    if board.table.task == "density":
+        return _density_code(board, row, load, source)
     body = [
         *load,
         *source.model(row.pipeline),
         f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
-        f"scoring = {source.of(board.scorers(row))}",
+        f"scoring = {_scoring(board, row, source)}",
         'scores = cross_validate(model, X, y, cv=cv, scoring=scoring, error_score="raise")',
         "for name in scoring:",
         '    values = scores["test_" + name]',
         '    print(f"{name}: {values.mean():.6f} ± {values.std():.6f}")',
     ]
+    return "\n".join([*source.import_lines(), "", *body]) + "\n"
+
+
+def _scoring(board: Leaderboard, row: Row, source: Source) -> str:
+    """The names of scikit-learn's scorers, or the scorers where they are about one class."""
+    metrics = offered(row.pipeline, board.metrics) if row.pipeline else []
+    if all(m.positive is None for m in metrics):
+        return source.of([m.scorer for m in metrics])
+    source.imports.add(("panlearn.compare", "scorer"))
+    parts = []
+    for m in metrics:
+        label = m.positive.item() if hasattr(m.positive, "item") else m.positive
+        about = "" if label is None else f", positive={source.of(label)}"
+        parts.append(f"{source.of(m.scorer)}: scorer({source.of(m.scorer)}{about})")
+    return "{" + ", ".join(parts) + "}"
+
+
+def _density_code(board: Leaderboard, row: Row, load: list[str], source: Source) -> str:
+    """Write a script that gives the log-likelihoods of a row again, or draws from its model."""
+    if row.pipeline is None or row.name == BASELINE:
+        return ""
+    body = [*load, *source.model(row.pipeline)]
+    if hasattr(row.pipeline, "score_samples"):
+        body += [
+            f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
+            'values = cross_validate(model, X, cv=cv, error_score="raise")["test_score"]',
+            'print(f"log-likelihood: {values.mean():.6f} ± {values.std():.6f}")',
+        ]
+    else:
+        source.imports.discard(("sklearn.model_selection", "cross_validate"))
+        body += ["model.fit(X)", "print(model[-1].sample(5, random_state=0))"]
+    return "\n".join([*source.import_lines(), "", *body]) + "\n"
+
+
+def density_load_code(source: str, rows: int | None, seed: int) -> list[str]:
+    """Lines that make X, the columns of numbers, from a file or from a built-in data set."""
+    write = Source().of
+    name = source.removeprefix("built-in:")
+    read = f"read_table({write(source)})" if name == source else f"built_in({write(name)})"
+    options = "" if rows is None else f", rows={rows}, random_state={seed}"
+    return [f"X = density_table({read}{options}).X"]
+
+
+def compare_density_code(load: list[str], options: dict[str, Any]) -> str:
+    """Write a script that makes the whole leaderboard of densities."""
+    source = Source()
+    source.imports |= _used(load) | {("panlearn.compare", "compare_density")}
+    arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
+    body = [*load, f"board = compare_density(X, {arguments})", "print(board.frame())"]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 
 
@@ -160,14 +212,15 @@ def compare_code(load: list[str], options: dict[str, Any]) -> str:
     """Write a script that makes the whole leaderboard."""
     source = Source()
     source.imports |= _used(load) | {("panlearn.compare", "compare")}
-    arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
+    asked = {k: v for k, v in options.items() if v is not None}
+    arguments = ", ".join(f"{k}={v!r}" for k, v in asked.items())
     body = [*load, f"board = compare(X, y, task=table.task, {arguments})", "print(board.frame())"]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 
 
 def _used(load: list[str]) -> set[tuple[str, str]]:
     text = "\n".join(load)
-    names = [n for n in ("built_in", "prepare", "read_table") if f"{n}(" in text]
+    names = [n for n in ("built_in", "density_table", "prepare", "read_table") if f"{n}(" in text]
     return {("panlearn.compare", name) for name in names}
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.derived import derived
 from panlearn.core.estimator import Estimator
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
@@ -25,6 +26,10 @@ from panlearn.neighbors._search import NeighborIndex
 @dataclass(eq=False, repr=False)
 class StoredRows(Estimator):
     """A model that keeps its rows and looks up those near a query; abstract."""
+
+    learned = shapes(
+        X_="(n_samples_fit, n_features)",
+    )
 
     capabilities = Capabilities(sparse=True)
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import Targets
@@ -182,6 +183,10 @@ class KNeighborsClassifier(ClassifierMixin, _NearestRows):
     array([[0.33, 0.67]])
     """
 
+    learned = shapes(
+        y_="(n_samples_fit,) < n_classes",
+    )
+
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the training data.
@@ -324,6 +329,10 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, _NearestRows):
     >>> model.predict([[1.4], [2.6]])
     array([2.5, 6.5])
     """
+
+    learned = shapes(
+        y_="(n_samples_fit,) or (n_samples_fit, n_targets)",
+    )
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative
 from panlearn.neighbors._base import StoredRows
 from panlearn.neighbors._search import Ball
@@ -192,6 +193,10 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
     ['a', 'b', '?']
     """
 
+    learned = shapes(
+        y_="(n_samples_fit,) < n_classes",
+    )
+
     _: KW_ONLY
     outlier_label: str | float | bool | None = None
 
@@ -342,6 +347,10 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
     >>> model.predict([[1.4], [2.6]])
     array([2.5, 6.5])
     """
+
+    learned = shapes(
+        y_="(n_samples_fit,) or (n_samples_fit, n_targets)",
+    )
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

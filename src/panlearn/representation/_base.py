@@ -178,7 +178,7 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
 
     def _note(self, projected: torch.Tensor, step: Step) -> None:
         """Keep for the history how far from collapse the projections are."""
-        spread, rank = spread_and_rank(projected)
+        spread, rank = spread_and_rank(step.gather(projected))
         step.note(spread=spread, rank=rank)
 
     @fitting

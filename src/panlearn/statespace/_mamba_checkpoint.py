@@ -62,13 +62,10 @@ def read(
         config, n_tokens = _config(facts), int(facts["vocab_size"])
     except KeyError as missing:
         raise CheckpointError(f"{folder}/config.json lacks {missing}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{folder}/config.json: {error}") from error
     found = Folder(folder)
-    if config.n_layers > len(found.shapes):  # before that many names are made
-        raise CheckpointError(
-            f"{folder} lacks the tensors of {config.n_layers} layers that config.json asks for"
-        )
+    found.check_count(config.n_layers)
     names = _names(config)
     for ours, shape in shapes(config, n_tokens).items():
         found.check(names[ours], _stored(ours, shape))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.capabilities import Capabilities
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
@@ -37,6 +38,12 @@ class Grove:
 @dataclass(eq=False, repr=False)
 class Forest(GrowthParameters, Grove, RowsPredictor):
     """Trees that are averaged; abstract."""
+
+    learned = shapes(
+        feature_importances_="(n_features,)",
+        oob_decision_function_="(n_samples, n_classes) or n_outputs of (n_samples, *)",
+        oob_prediction_="(n_samples,) or (n_samples, n_outputs)",
+    )
 
     capabilities = Capabilities(missing=True, sparse=True)
 
