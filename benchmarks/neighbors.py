@@ -9,7 +9,7 @@ import sklearn.neighbors as peer
 from scipy.spatial import cKDTree
 
 from benchmarks.harness import Workload, exponent
-from panlearn.neighbors import KernelDensity, KNeighborsClassifier
+from panlearn.neighbors import KernelDensity, KNeighborsClassifier, RadiusNeighborsClassifier
 
 
 def clusters(n=50_000, m=10_000, d=32, seed=0):
@@ -29,6 +29,14 @@ def find(model):
 
 def tree(data):
     return cKDTree(data[0]).query(data[2], 10, workers=-1)
+
+
+def surround(model):
+    return lambda data: model.fit(*data[:2]).radius_neighbors_graph(data[2], mode="distance")
+
+
+def ball(data, graph):
+    return {"neighbours": graph.nnz, "sum of distances": graph.sum()}
 
 
 def distances(data, found):
@@ -81,6 +89,21 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": label(ours), "scikit-learn brute": label(brute)},
         accuracy,
     )
+    around = {"radius": 0.3, "outlier_label": -1}
+    for name, ask, quality in (
+        ("all within 0.3, 5e4 / 1e4 in 3 dimensions", surround, ball),
+        ("classify by all within 0.3, 5e4 / 1e4 in 3 dimensions", label, accuracy),
+    ):
+        yield Workload(
+            name,
+            "RadiusNeighborsClassifier",
+            lambda: clusters(d=3),
+            {
+                "panlearn": ask(RadiusNeighborsClassifier(**around)),
+                "scikit-learn": ask(peer.RadiusNeighborsClassifier(**around, n_jobs=-1)),
+            },
+            quality,
+        )
     yield Workload(
         "kernel density 2e4 / 2e3 in 3 dimensions",
         "KernelDensity",

@@ -4,6 +4,7 @@ A test that names one of the arguments in `CLASSES` runs for each estimator that
 capability, so a class that is added later is tested without a line written for it.
 """
 
+import functools
 import inspect
 import sys
 import warnings
@@ -61,7 +62,7 @@ CLASSES |= {
     name: lambda cls, has=has: learns_from_rows(cls) and has(cls)
     for name, has in ROW_CLASSES.items()
 }
-TORCH = ("neural", "transformer", "statespace", "generative", "representation")
+TORCH = ("neural", "transformer", "statespace", "generative", "representation", "alignment")
 DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
@@ -80,12 +81,41 @@ def learns_without_targets(cls):
 
 def learns_from_sequences(cls):
     """Whether a sample is a sequence of vectors or of symbols."""
-    return not learns_from_rows(cls) and not learns_from_documents(cls)
+    others = (
+        *(learns_from_rows, learns_from_documents),
+        *(learns_from_captions, learns_from_preferences),
+    )
+    return not any(learns(cls) for learns in others)
+
+
+def learns_from_captions(cls):
+    """Whether a sample is an image with its text."""
+    wants = get_tags(cls()).input_tags
+    return wants.three_d_array and not wants.two_d_array
+
+
+def learns_from_preferences(cls):
+    """Whether a sample is a prompt with a completion that was chosen and one that was not."""
+    return hasattr(cls, "rewards")
+
+
+def learns_from_prompts(cls):
+    """Whether a sample is a prompt, and its target the right answer."""
+    return hasattr(cls, "reward")
 
 
 def learns_from_documents(cls):
     """Whether a sample is a text, or a list of tokens."""
     return get_tags(cls()).input_tags.string and not learns_from_rows(cls)
+
+
+@functools.cache
+def clip():
+    """A small model of images and texts, fitted."""
+    from panlearn.representation import CLIP
+
+    X, texts = Library.problem(CLIP)
+    return CLIP(max_epochs=2, random_state=0).fit(X, texts)
 
 
 def documents_of(n, seed):
@@ -138,16 +168,29 @@ class Library:
             wish = {"random_state": 0}
         elif not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
+        if learns_from_prompts(cls):
+            wish = {"random_state": 0, "max_tokens": 3}
         if "n_states" in names:  # and the slower the more a state may be
             wish |= {"tol": 1e-4, "n_states": 1}
         if "max_epochs" in names and not learns_from_documents(cls):
             wish |= {"batch_size": 1000}  # one batch: neither order nor weight changes a gradient
         if "max_epochs" in names and learns_without_targets(cls):  # where it ends is not compared
             wish |= {"max_epochs": 5}
+        wish |= Library.required(cls)
+        if "random_start" in names:  # one batch, and starts that no place among the rows changes
+            from panlearn.neural import MLPClassifier
+
+            wish |= {"estimator": MLPClassifier(batch_size=1000), "random_start": False}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def required(cls):
+        """What a class cannot do without: words for what the images of `problem` show."""
+        wants = "prompts" in inspect.signature(cls).parameters
+        return {"prompts": "{}", "model": clip()} if wants else {}
 
     @staticmethod
     def problem(cls, n=60, d=4, seed=0, classes=2):
@@ -156,6 +199,12 @@ class Library:
         With three classes these lie along a line, about 5 in 10 rows, 4 in 10 and 1 in 10.
         """
         rng = np.random.default_rng(seed)
+        if learns_from_preferences(cls):
+            words = [text.split()[0] for text in documents_of(9, seed)[0]]
+            return [(word, word[:2] + "!", word[-2:] + "?") for word in words], None
+        if learns_from_prompts(cls):
+            words = [text.split()[0] for text in documents_of(5, seed)[0]]
+            return words, [word[::-1] for word in words]
         if learns_from_documents(cls):
             texts, y = documents_of(n // 3, seed)
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word
@@ -166,6 +215,11 @@ class Library:
                 return texts, y.astype(float)
             return texts, y if is_classifier(cls()) else None
         X = rng.normal(size=(n, d))
+        if learns_from_captions(cls):  # images of one side, and what they show
+            y = rng.integers(2, size=n // 3)
+            X = 0.3 * rng.normal(size=(n // 3, 4, 4))
+            X[np.arange(len(y)), 3 * y] += 2
+            return X, [("bright above", "bright below")[i] for i in y]
         if not learns_from_rows(cls):
             regime = np.repeat(rng.integers(2, size=n), 5)[:n]
             X += 4 * regime[:, None]
@@ -250,7 +304,7 @@ class Library:
         if not ours and hasattr(one, "sample"):  # a generator has nothing to say of rows
             ours, theirs = ({"sample": m.sample(5, random_state=0)} for m in (one, other))
         elif not ours:  # a model of documents may answer in its own words alone
-            assert learns_from_documents(type(one))
+            assert learns_from_prompts(type(one)) or learns_from_documents(type(one))
             cls.same_parameters(one, other, rtol)
         for name, value in ours.items():
             expected = np.asarray(theirs[name])

@@ -31,6 +31,7 @@ FAMILIES = (
     "statespace",
     "generative",
     "representation",
+    "alignment",
     "evaluate",
     "trust",
 )

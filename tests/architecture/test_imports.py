@@ -19,6 +19,7 @@ DEEP = {
     "statespace",
     "generative",
     "representation",
+    "alignment",
 }  # what is built on torch
 LAZY = {"trust"}  # what uses torch where it is given a deep model, and loads without it
 MODULES = [m.name for m in pkgutil.walk_packages(panlearn.__path__, "panlearn.")]

@@ -151,3 +151,18 @@ def test_the_file_has_the_usual_permissions_and_a_link_stays_a_link(tmp_path):
     panlearn.save(Ridge(alpha=7), tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert panlearn.load(tmp_path / "model").alpha == 7
+
+
+def test_the_same_model_is_the_same_file(tmp_path):
+    """Whatever the order in which its parts came; that of a set differs between processes."""
+    names = [8, 0]
+    for order in (1, -1):
+        model = Ridge()
+        for name, value in [("words_", set(names[::order])), ("coef_", np.ones(3))][::order]:
+            setattr(model, name, value)
+        panlearn.save(model, tmp_path / f"model {order}")
+    assert list(set(names)) != list(set(names[::-1]))
+    content = (tmp_path / "model 1").read_bytes()
+    assert (tmp_path / "model -1").read_bytes() == content
+    panlearn.save(panlearn.load(tmp_path / "model 1"), tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == content

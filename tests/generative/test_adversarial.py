@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 from torch.nn import functional as F
@@ -146,6 +147,25 @@ def test_the_discrepancy_is_the_double_sum(rng):
     assert found.item() == pytest.approx(xx + yy - 2 * xy, rel=1e-12)
 
 
+GAMES = {  # but total variation, whose critic has no slope where it is sure
+    **{name: (GAN, {"divergence": name}) for name in NAMES if name != "total_variation"},
+    "saturating": (GAN, {"non_saturating": False}),
+    "clipping": (WassersteinGAN, {"constraint": "clipping", "n_critic": 2}),
+    "gradient penalty": (WassersteinGAN, {"n_critic": 2}),
+}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_game_comes_near_a_skewed_law(name):
+    """By the largest difference of distribution functions, 0.27 with the first weights."""
+    X = 100 + 3 * np.random.default_rng(0).exponential(size=(512, 1)).astype(np.float32)
+    cls, options = GAMES[name]
+    settings = dict(batch_size=128, learning_rate=4e-3, schedule="linear", ema_decay=0.95)
+    model = cls(2, (16,), max_epochs=60, random_state=0, **settings, **options)
+    drawn = model.fit(X).sample(2000, random_state=0)
+    assert stats.ks_2samp(X[:, 0], drawn[:, 0]).statistic < 0.18
+
+
 def ring(n, rng):
     """Four Gaussians that lie apart, and their centres."""
     centres = 3.0 * np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
@@ -168,8 +188,8 @@ def test_all_of_four_modes_are_found(name, rng):
     drawn = model.fit(X.astype(np.float32)).sample(1000, random_state=0)
     away = np.linalg.norm(drawn[:, None] - centres, axis=-1)
     near = np.bincount(away.argmin(1)[away.min(1) < 1.2], minlength=4) / 1000
-    assert (near > 0.02).all()
-    assert near.sum() > 0.4
+    assert (near > 0.08).all()  # a third of its share
+    assert near.sum() > 0.6
 
 
 def test_codes_are_read_off_and_decide_what_is_made(rng):

@@ -26,12 +26,11 @@ def draws(n, seed=0):
 
 def exact(process, covariance=COVARIANCE):
     """The score of Gaussian data under noise."""
-    wide = torch.as_tensor(covariance)
+    variances, axes = (torch.as_tensor(part) for part in np.linalg.eigh(covariance))
 
     def score(x, t):
-        a, sigma = process.scales(t)
-        noisy = a[:, None, None] ** 2 * wide + sigma[:, None, None] ** 2 * torch.eye(len(wide))
-        return -torch.linalg.solve(noisy, x[..., None])[..., 0]
+        a, sigma = (scale[:, None] for scale in process.scales(t))
+        return -(x @ axes / (a**2 * variances + sigma**2)) @ axes.T
 
     return score
 
@@ -110,7 +109,7 @@ def test_the_flow_has_the_density_of_the_data(name, rng):
 @pytest.mark.parametrize("name", PROCESSES)
 @pytest.mark.parametrize("way", ["sde", "ode", "langevin"])
 def test_ways_back_give_the_data(name, way):
-    process, n = PROCESSES[name](), 2500
+    process, n = PROCESSES[name](), 10_000
     score, noise = exact(process), draws(n).normal(2, dtype=torch.float64)
     if way == "sde":
         x = reverse_sde(process, score, noise, draws(n, 1), 150)
@@ -118,9 +117,10 @@ def test_ways_back_give_the_data(name, way):
         x, _ = flow(process, score, process.end * noise, 60, forward=False, density=False)
     else:
         x = annealed_langevin(process, score, noise, draws(n, 1), 100, 10)
-    wide = 0.25 if way == "langevin" else 0.13  # whose moves do not settle at every level
-    np.testing.assert_allclose(np.cov(x.numpy().T), COVARIANCE, atol=wide)
-    np.testing.assert_allclose(x.mean(0), 0, atol=0.08)
+    # four deviations of a variance of so many draws are 0.057 of it
+    roots = np.linalg.eigvals(np.linalg.solve(COVARIANCE, np.cov(x.numpy().T)))
+    np.testing.assert_allclose(roots, 1, atol=0.08 if way == "langevin" else 0.06)
+    np.testing.assert_allclose(x.mean(0), 0, atol=4 * 1.2 / n**0.5)
 
 
 def test_the_flow_goes_there_and_back():
@@ -148,14 +148,15 @@ def test_a_table_is_learned(matching, rng):
     drawn = model.sample(1000, random_state=0)
     assert (drawn[:, 2] == 4).all()
     ours, real = np.cov((drawn[:, :2] / scale).T), np.cov((X[:, :2] / scale).T)
-    np.testing.assert_allclose(ours, real, atol=0.35)
+    np.testing.assert_allclose(ours, real, atol=0.2)
     truth = multivariate_normal(mean, COVARIANCE * np.outer(scale, scale))
-    rows = X[:20]
+    rows = X[:50]
     error = model.score_samples(rows) - truth.logpdf(rows[:, :2])
-    assert np.median(np.abs(error)) < 0.5
+    assert np.median(np.abs(error)) < 0.12
+    assert abs(error.mean()) < 0.05
     slopes = -np.linalg.solve(truth.cov, (rows[:, :2] - mean).T).T
     assert np.corrcoef((model.gradient(rows)[:, :2] * scale).ravel(),
-                       (slopes * scale).ravel())[0, 1] > 0.8  # fmt: skip
+                       (slopes * scale).ravel())[0, 1] > 0.6  # fmt: skip
     assert (model.gradient(rows)[:, 2] == 0).all()
 
 

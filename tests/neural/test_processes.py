@@ -109,7 +109,8 @@ for name, cls in panlearn.all_estimators():
         X, y = Library.problem(cls)
         rows = slice(23)  # batches of 7 leave two for the last
         options = {"dropout": 0.3} if name.startswith("MLP") else {}
-        if name.startswith("BERT"):  # rows are padded to the longest at hand, and dropout sees it
+        # rows are padded to the longest at hand, and dropout sees it
+        if name.startswith(("BERT", "Sentence")):
             options = {"config": BERTConfig(dropout=0.0)}
         elif name == "WassersteinGAN" and sys.argv[2] == "fsdp":  # no gradients of gradients
             options = {"constraint": "clipping"}

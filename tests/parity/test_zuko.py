@@ -144,7 +144,7 @@ def test_continuous_normalizing_flow(context):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         theirs = zuko.flows.CNF(D, context, hidden_features=HIDDEN, atol=1e-9, rtol=1e-8).double()
-    model = ContinuousNormalizingFlow(HIDDEN, method="dopri5", rtol=1e-8, atol=1e-9)
+    model = ContinuousNormalizingFlow(HIDDEN, "elu", method="dopri5", rtol=1e-8, atol=1e-9)
     ours = network(model, context)
     copy_linears(ours, theirs)
     x, c = given(context)

@@ -251,6 +251,23 @@ HOSTILE = {
         }
     ),
     "sparse of another kind": _ridge(coef_={"#": "sparse", "kind": "load_npz", "parts": []}),
+    "wide dtype": _ridge(coef_={"#": "dtype", "value": "<U500000000"}),
+    "wide dtype of several fields": _ridge(coef_={"#": "dtype", "value": "(9999,9999)f8,f8"}),
+    "dtype that is no text": _ridge(coef_={"#": "dtype", "value": [["a", "f8"]]}),
+    "wide complex": _ridge(
+        coef_={"#": "array", "scalar": False, "name": "pairs", "complex": "<U500000000"}
+    ),
+    "an array many times": _ridge(
+        coef_=[{"#": "array", "scalar": False, "name": "pairs", "complex": "<c16"}] * 2
+    ),
+    "a planted cache": _thing(
+        "sklearn.pipeline.Pipeline",
+        steps=[],
+        memory="/tmp/cache",
+        verbose=False,
+        transform_input=None,
+        _sklearn_version=sklearn.__version__,
+    ),
     "deep": _nested(200_000),
     "deep objects": '{"#":"tuple","value":[' * 50_000 + "]}" * 50_000,
     "long number": "9" * 100_000,
@@ -261,6 +278,7 @@ HOSTILE = {
 def test_a_crafted_file_with_a_valid_checksum_is_an_error(case, tmp_path):
     arrays = {
         "0": np.ones(3),
+        "pairs": np.ones((4, 2)),
         "indices": np.array([0, 1, 70], dtype=np.int32),
         "indptr": np.array([0, 3], dtype=np.int32),
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import panlearn
-from panlearn.retrieval import DenseIndex
+from panlearn.retrieval import IVF, DenseIndex
 from panlearn.retrieval import dense_index as module
 
 
@@ -86,3 +86,74 @@ def test_an_index_without_vectors_and_a_saved_one(rng, tmp_path):
     model.remove(list(model.ids_))
     assert model.search(X)[0].ids.tolist() == []
     assert model.add(X).ids_.tolist() == [0, 1, 2, 3, 4]
+
+
+def clusters(rng, n=3000, d=8):
+    return rng.normal(size=(n, d)) + 3 * rng.normal(size=(30, d))[rng.integers(30, size=n)]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_lists_find_most_of_what_is_nearest_and_say_how_much(metric, rng):
+    X = clusters(rng).astype(np.float32)
+    exact = DenseIndex(metric=metric).fit(X)
+    nearly = DenseIndex(metric=metric, approximation=IVF(60, n_probe=2)).fit(X)
+    assert not hasattr(exact, "recall_")
+    Q = X[::30] + 0.1 * rng.normal(size=(100, 8)).astype(np.float32)
+    shares = []
+    for one, other in zip(exact.search(Q), nearly.search(Q), strict=True):
+        shares.append(np.isin(one.ids, other.ids).mean())
+        common = np.isin(other.ids, one.ids)  # scores are those of the formula, best first
+        at = [one.ids.tolist().index(i) for i in other.ids[common]]
+        np.testing.assert_allclose(other.scores[common], one.scores[at], rtol=1e-5)
+        assert (np.diff(other.scores) <= 0).all()
+        assert other.scores.dtype == np.float32
+    assert 0.7 < np.mean(shares) < 1
+    assert abs(nearly.recall_ - np.mean(shares)) < 0.15
+
+
+def test_all_lists_are_exact_with_filters_and_after_changes(rng):
+    X = clusters(rng, 200)
+    exact, nearly = DenseIndex(), DenseIndex(approximation=IVF(12, n_probe=12))
+    for model in (exact, nearly):
+        model.fit(X[:150], ids=np.arange(150) * 7 % 150)
+        model.add(X[150:]).remove(list(range(0, 200, 3)))
+    assert nearly.recall_ == 1.0
+    for allowed in (None, nearly.ids_[::4], nearly.ids_ > 100, []):
+        for k in (1, 10, 500):
+            pairs = zip(
+                exact.search(X[:9], k, allowed=allowed),
+                nearly.search(X[:9], k, allowed=allowed),
+                strict=True,
+            )
+            for one, other in pairs:
+                assert one.ids.tolist() == other.ids.tolist()
+                np.testing.assert_allclose(one.scores, other.scores, rtol=1e-12)
+
+
+def test_every_vector_is_in_the_list_of_its_nearest_centre(rng):
+    X = clusters(rng, 300)
+    model = DenseIndex(metric="inner_product", approximation=IVF(10)).fit(X)
+    lists = model.lists_
+    distances = np.linalg.norm(X[:, None] - lists.centres, axis=2)
+    expected = distances.argmin(1)
+    numbers = np.repeat(np.arange(10), np.diff(lists.offsets))
+    np.testing.assert_array_equal(expected[lists.order], numbers)
+
+
+def test_small_and_saved_approximate_indexes(rng, tmp_path):
+    X = clusters(rng, 300)
+    model = DenseIndex(approximation=IVF()).fit(X)
+    panlearn.save(model, tmp_path / "index")
+    again = panlearn.load(tmp_path / "index")
+    assert again.recall_ == model.recall_
+    for one, other in zip(model.search(X[:5]), again.search(X[:5]), strict=True):
+        assert one.ids.tolist() == other.ids.tolist()
+    for n in (1, 2, 9):
+        tiny = DenseIndex(approximation=IVF(n_probe=1)).fit(X[:n])
+        assert tiny.recall_ == 1.0
+        assert tiny.search(X[:1], 20)[0].ids[0] == 0
+    tiny.remove(list(tiny.ids_))
+    assert tiny.search(X[:1])[0].ids.tolist() == []
+    assert tiny.add(X[:4]).search(X[2:3], 1)[0].ids.tolist() == [2]
+    with pytest.raises(ValueError, match="n_probe"):
+        IVF(n_probe=0)

@@ -125,7 +125,7 @@ def test_files_are_read_and_written_and_others_are_refused_by_name(tmp_path):
         (("model", "unk_token"), "<unk>", "<unk>"),
         (("normalizer", "type"), "NFKC", "NFKC"),
         (("pre_tokenizer", "type"), "Whitespace", "Whitespace"),
-        (("added_tokens", 0, "lstrip"), True, "lstrip"),
+        (("added_tokens", 0, "single_word"), True, "single_word"),
     ]:
         changed = json.loads(path.read_text())
         part = changed

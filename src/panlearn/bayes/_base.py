@@ -14,6 +14,7 @@ from panlearn.bayes._class_statistics import ClassStatistic
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import require_two_classes
+from panlearn.core.learned import shapes
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import FLOATS, read_rows
@@ -104,6 +105,13 @@ def log_of(probability: np.ndarray) -> np.ndarray:
 
 class BayesRule(ClassifierMixin, Estimator):
     """A classifier that decides by a model of rows and classes, p(x, y); abstract."""
+
+    learned = shapes(
+        class_count_="(n_classes,)",
+        class_prior_="(n_classes,)",
+        class_log_prior_="(n_classes,)",
+        priors_="(n_classes,)",
+    )
 
     classes_: np.ndarray
 

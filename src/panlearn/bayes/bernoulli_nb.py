@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from panlearn.bayes._base import LOG_ZERO, DensityClassifier
 from panlearn.bayes._class_statistics import ClassSums, long_blocks
 from panlearn.bayes._discrete import class_log_prior, log_ratio, smoothing
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative
 from panlearn.core.sources import Rows
@@ -79,6 +80,11 @@ class BernoulliNB(DensityClassifier):
     >>> model.predict_proba([[1, 1]]).round(3)
     array([[0.667, 0.333]])
     """
+
+    learned = shapes(
+        feature_count_="(n_classes, n_features)",
+        feature_log_prob_="(n_classes, n_features)",
+    )
 
     _: KW_ONLY
     alpha: NonNegative[float] | np.ndarray = 1.0

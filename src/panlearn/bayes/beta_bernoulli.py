@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from panlearn.bayes.bernoulli_nb import binary
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.density import Density
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Positive, RandomState
@@ -104,6 +105,12 @@ class BetaBernoulli(Density, DensityMixin, Mergeable):
     >>> model.interval(0.9).round(3)
     array([[0.427, 0.834]])
     """
+
+    learned = shapes(
+        a_="(n_features,)",
+        b_="(n_features,)",
+        predictive_="(n_features,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 

@@ -13,6 +13,7 @@ from sklearn.utils import assert_all_finite
 from panlearn.bayes._base import LOG_ZERO, DensityClassifier
 from panlearn.bayes._class_statistics import ClassStatistic, Labelled
 from panlearn.bayes._discrete import class_log_prior, log_ratio, smoothing
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.sources import Rows
@@ -156,6 +157,12 @@ class CategoricalNB(DensityClassifier):
     >>> model.predict_proba([[0, 0]]).round(3), model.n_categories_
     (array([[0.5, 0.5]]), array([3, 3]))
     """
+
+    learned = shapes(
+        n_categories_="(n_features,)",
+        category_count_="n_features of (n_classes, n_categories_i)",
+        feature_log_prob_="n_features of (n_classes, n_categories_i)",
+    )
 
     _: KW_ONLY
     alpha: NonNegative[float] = 1.0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.bayes._decision import DecisionMaker
+from panlearn.core.learned import shapes
 
 
 @dataclass(eq=False, repr=False)
@@ -59,6 +60,10 @@ class CostSensitiveClassifier(DecisionMaker):
     >>> model.predict_proba([[-0.5]]).round(2), model.predict([[-0.5]])
     (array([[0.73, 0.27]]), array([1]))
     """
+
+    learned = shapes(
+        costs_="(n_decisions, n_classes)",
+    )
 
     estimator: Any = None
     _: KW_ONLY

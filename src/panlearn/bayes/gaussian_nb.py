@@ -10,6 +10,7 @@ from scipy import sparse
 
 from panlearn.bayes._base import DensityClassifier, log_of, rounded
 from panlearn.bayes._class_statistics import ClassVariances
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative
 from panlearn.core.sources import Rows
@@ -73,6 +74,11 @@ class GaussianNB(DensityClassifier):
     >>> model.theta_.ravel(), model.predict([[0.0]])
     (array([ 2. , -1.5]), array(['high'], dtype='<U4'))
     """
+
+    learned = shapes(
+        theta_="(n_classes, n_features)",
+        var_="(n_classes, n_features)",
+    )
 
     _: KW_ONLY
     priors: np.ndarray | None = None

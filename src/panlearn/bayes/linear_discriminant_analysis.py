@@ -16,6 +16,7 @@ from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
 from panlearn.bayes._ledoit_wolf import class_covariances
 from panlearn.core.capabilities import ANYWHERE, Capabilities
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
@@ -114,6 +115,16 @@ class LinearDiscriminantAnalysis(
     >>> model.transform(X).shape
     (150, 2)
     """
+
+    learned = shapes(
+        priors_="(n_classes,)",
+        means_="(n_classes, n_features)",
+        xbar_="(n_features,)",
+        explained_variance_ratio_="(*,)",
+        scalings_="(n_features, n_directions)",
+        coef_="(1, n_features) or (n_classes, n_features)",
+        intercept_="(1,) or (n_classes,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 

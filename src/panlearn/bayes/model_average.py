@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.linear.bayesian_linear_regression import BayesianLinearRegression
 
 
@@ -72,6 +73,11 @@ class ModelAverage(RegressorMixin, Estimator):
     >>> ModelAverage(models).fit(x, y).weights_.round(3)
     array([0.   , 0.839, 0.161])
     """
+
+    learned = shapes(
+        log_evidence_="(n_models,)",
+        weights_="(n_models,)",
+    )
 
     capabilities = Capabilities(sparse=True)
 

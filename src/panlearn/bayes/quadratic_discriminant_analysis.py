@@ -12,6 +12,7 @@ from sklearn.utils.extmath import svd_flip
 from panlearn.bayes._base import DensityClassifier, log_of, rounded
 from panlearn.bayes._class_statistics import ClassRoots
 from panlearn.bayes._ledoit_wolf import class_covariances
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative
 from panlearn.core.sources import Rows
@@ -93,6 +94,13 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
     >>> model.predict([[0.5], [3.0], [-3.0]])
     array(['near', 'far', 'far'], dtype='<U4')
     """
+
+    learned = shapes(
+        priors_="(n_classes,)",
+        means_="(n_classes, n_features)",
+        rotations_="n_classes of (n_features, n_features)",
+        scalings_="n_classes of (n_features,)",
+    )
 
     _: KW_ONLY
     solver: Literal["svd", "eigen"] = "svd"

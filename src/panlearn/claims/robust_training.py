@@ -15,7 +15,7 @@ torch = require("torch")
 from panlearn.neural import train  # noqa: E402
 from panlearn.neural._layers import MLP  # noqa: E402
 from panlearn.neural._random import seeded  # noqa: E402
-from panlearn.trust import AdversarialTraining, attacks  # noqa: E402
+from panlearn.trust import WorstCase, attacks  # noqa: E402
 
 
 @claim("A250")
@@ -83,10 +83,10 @@ def adversarial_training() -> Iterator[Evidence]:
         margin = batch[1] * module(batch[0])[:, 0] - 0.2 * module.layers[0].weight.abs().sum()
         return torch.nn.functional.softplus(-margin)
 
-    robust = AdversarialTraining(0.2, steps=4, step=0.2, random_start=False)
+    robust = WorstCase(0.2, steps=4, step=0.2, random_start=False)
     yield equal("step and closed form", one_step(robust(counted)), one_step(closed), 1e-8)
     yield equal("passes", len(calls), robust.passes)
-    nothing = AdversarialTraining(0.0, steps=2)
+    nothing = WorstCase(0.0, steps=2)
     yield equal("step at eps = 0", one_step(nothing(_logistic)), one_step(_logistic), 1e-12)
     labels = (y > 0).astype(int)
     with seeded(2):

@@ -12,7 +12,15 @@ from panlearn.core.extras import require
 
 torch = require("torch")
 
-from panlearn.generative._score import trace_of_slope  # noqa: E402
+from panlearn.generative._score import (  # noqa: E402
+    FIRST,
+    Process,
+    VariancePreserving,
+    flow,
+    reverse_sde,
+    trace_of_slope,
+)
+from panlearn.neural._draws import Draws, Share  # noqa: E402
 
 
 @claim("B271", mathematics=True)
@@ -80,3 +88,64 @@ def matching_scores_without_the_score() -> Iterator[Evidence]:
     true = share @ ((-factors[:, None] * x.numpy()[:, 0] + x.numpy()[:, 0] / v) ** 2 / 2).T
     yield equal("distance of scores - objective", true - found, np.full(3, 1 / (2 * v)), 1e-12)
     yield at_least("objective beside 1 / v", min(objective(0.39), objective(0.41)), objective(0.4))
+
+
+class _Linear(Process):
+    """dx = f x dt + g dw with constant rates, from x = 0 at the end."""
+
+    end = 0.0
+
+    def __init__(self, f: float, g2: float) -> None:
+        self.f, self.g2 = f, g2
+
+    def scales(self, t: Any) -> tuple[Any, Any]:
+        return torch.ones_like(t), torch.zeros_like(t)
+
+    def rates(self, t: Any) -> tuple[Any, Any]:
+        return torch.full_like(t, self.f), torch.full_like(t, self.g2)
+
+
+def _draws(n: int, seed: int) -> Draws:
+    return Draws(Share(0, n, n), seed, 0, torch.device("cpu"))
+
+
+@claim("B277")
+def increments_have_the_variance_of_their_step() -> Iterator[Evidence]:
+    """A step of Euler and Maruyama of length h adds noise of covariance h G G^T, so that Brownian
+    motion over a time T has variance T however many steps it takes. The text writes h^2, with
+    which the noise of n steps, T^2 / n, would vanish.
+    """
+    n, time = 100_000, 1 - FIRST
+    for n_steps in (1, 10, 100):
+        start = torch.zeros(n, 1, dtype=torch.float64)
+        x = reverse_sde(
+            _Linear(0.0, 1.0), lambda x, t: torch.zeros_like(x), start, _draws(n, n_steps), n_steps
+        )
+        error = time * np.sqrt(2 / n)
+        yield equal(f"variance after {n_steps} steps", x.var(), time, 4 * error)
+
+
+@claim("B279")
+def the_way_back_restores_the_data() -> Iterator[Evidence]:
+    """Run from time 1 to 0 with the exact score, dx = (f - g^2 score) dt + g dw restores the
+    variance of the data; without noise, g = 0, it is the ordinary equation dx = f dt.
+    """
+    n, process = 40_000, VariancePreserving()
+    for variance in (0.25, 4.0):
+
+        def score(x: Any, t: Any, variance: float = variance) -> Any:
+            a, sigma = process.scales(t)
+            return -x / (a.square() * variance + sigma.square())[:, None]
+
+        draws = _draws(n, 279)
+        start = draws.normal(1, dtype=torch.float64)
+        back = reverse_sde(process, score, start, draws, 400)
+        yield equal("restored variance over that of the data", back.var() / variance, 1.0, 0.03)
+    still = _Linear(-1.0, 0.0)
+    still.end = 1.0
+    start = torch.tensor([[1.0], [-0.3]], dtype=torch.float64)
+    paths = [reverse_sde(still, lambda x, t: -x, start, _draws(2, s), 2000) for s in (0, 1)]
+    yield equal("two paths without noise", paths[0], paths[1])
+    solved, _ = flow(still, lambda x, t: -x, start, 100, forward=False, density=False)
+    yield equal("by Runge and Kutta", solved, start * np.exp(1 - FIRST), 1e-6)
+    yield equal("by Euler and Maruyama", paths[0], solved, 5e-3)

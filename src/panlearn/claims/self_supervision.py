@@ -17,11 +17,18 @@ from panlearn.neural import Player, train  # noqa: E402
 from panlearn.neural._draws import Share  # noqa: E402
 from panlearn.neural._processes import Processes  # noqa: E402
 from panlearn.neural._step import Step  # noqa: E402
-from panlearn.representation import SimCLR  # noqa: E402
+from panlearn.representation import (  # noqa: E402
+    CLIP,
+    FewShotClassifier,
+    SimCLR,
+    Tower,
+    ZeroShotClassifier,
+)
 from panlearn.representation._objectives import (  # noqa: E402
     contrastive_losses,
     covariance_penalty,
     guess_losses,
+    paired_losses,
     variance_penalty,
 )
 
@@ -98,6 +105,63 @@ def the_projector_is_dropped() -> Iterator[Evidence]:
         encoded = views.encoder(inner)
         yield equal("columns of the projection", views.project(inner).shape[1], 3)
     yield equal("transform is the encoder", found, encoded, 1e-5)
+
+
+def _bright() -> tuple[np.ndarray, np.ndarray]:
+    """Images that are bright in one of three bands, and in which."""
+    X, y = _draw(7, 60, 6, 6).numpy() / 2, np.arange(60) % 3
+    for band in range(3):
+        X[y == band, 2 * band : 2 * band + 2] += 2
+    return X, np.array(["above", "between", "below"])[y]
+
+
+def _pairs(X: np.ndarray, texts: Any) -> CLIP:
+    small = {"vision": Tower(1, 16), "text": Tower(1, 16), "batch_size": 20}
+    return CLIP(8, **small, max_epochs=40, learning_rate=3e-3, random_state=0).fit(X, list(texts))
+
+
+@claim("A187")
+def images_and_texts_find_each_other() -> Iterator[Evidence]:
+    """CLIP's loss is the symmetric cross-entropy over the N x N cosines: exchanging images and
+    texts leaves it, at chance it is log N, and without labels the class of an image is that whose
+    text has the largest cosine.
+    """
+    n, log_scale = 6, torch.tensor(1.3, dtype=torch.float64)
+    one, other = _draw(8, n, 4), _draw(9, n, 4)
+    losses = paired_losses(one, other, log_scale, _step(n))
+    cosines = log_scale.exp() * torch.cosine_similarity(one[:, None], other[None], dim=2)
+    rows, columns = cosines.log_softmax(1), cosines.log_softmax(0)
+    expected = -(rows.diagonal() + columns.diagonal()) / 2
+    yield equal("cross-entropies both ways", losses, expected, 1e-12)
+    yield equal("exchanged", paired_losses(other, one, log_scale, _step(n)), losses, 1e-12)
+    alike = torch.ones(n, 4, dtype=torch.float64)
+    chance = paired_losses(alike, alike, log_scale, _step(n))
+    yield equal("at chance", chance, np.full(n, math.log(n)), 1e-12)
+    X, texts = _bright()
+    model = _pairs(X, texts)
+    labels = ["above", "below", "between"]
+    found = ZeroShotClassifier({text: text for text in labels}, model).fit().predict(X)
+    nearest = (model.encode_image(X) @ model.encode_text(labels).T).argmax(axis=1)
+    yield true("the class is the nearest text", (found == np.array(labels)[nearest]).all())
+    yield at_least("share of images that find their text", (found == texts).mean(), 0.9)
+
+
+@claim("A191")
+def a_new_class_needs_no_training() -> Iterator[Evidence]:
+    """A class that was not there is usable from a few labelled examples, by the nearest mean, or
+    from none, by its text, and no parameter of the encoder changes.
+    """
+    X, texts = _bright()
+    model = _pairs(X, texts)
+    before = {name: weight.copy() for name, weight in model.weights_.items()}
+    few = FewShotClassifier(model).fit(X[:4], texts[:4])  # two of one class, one of each other
+    yield at_least("accuracy from four examples", few.score(X[4:], texts[4:]), 0.9)
+    two = ZeroShotClassifier({text: text for text in ("above", "below")}, model).fit()
+    three = ZeroShotClassifier({**two.prompts, "between": "between"}, model).fit()
+    yield equal("classes before and after", [len(two.classes_), len(three.classes_)], [2, 3])
+    yield at_least("accuracy from texts", three.score(X, texts), 0.9)
+    same = all((weight == before[name]).all() for name, weight in model.weights_.items())
+    yield true("the encoder is as it was", same)
 
 
 @claim("A188")

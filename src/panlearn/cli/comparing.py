@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -17,6 +17,8 @@ from panlearn.cli.app import (
     progress_bar,
     write_json,
 )
+from panlearn.cli.tables import Column, print_columns
+from panlearn.core.errors import DataError
 from panlearn.core.files import write_file
 
 if TYPE_CHECKING:
@@ -24,15 +26,19 @@ if TYPE_CHECKING:
     from panlearn.compare.report import Part
     from panlearn.compare.table import Task
 
+WIDE = 120  # columns of a terminal that has room for the spread of each metric
+
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+)
 @click.option("--target", help="Column to predict; the last one if not named.")
 @click.option(
     "--task",
-    type=click.Choice(["auto", "classification", "regression"]),
+    type=click.Choice(["auto", "classification", "regression", "density"]),
     default="auto",
-    help="What to learn; auto looks at the target.",
+    help="What to learn; auto looks at the target. Of a density every column of numbers is part.",
 )
 @click.option(
     "--data",
@@ -46,6 +52,12 @@ if TYPE_CHECKING:
     help="Seconds that one model may take: 60 by default, 10 with several data sets.",
 )
 @click.option("--models", help="Names, with commas: Ridge,Lasso,sklearn.svm.SVR. All if not given.")
+@click.option(
+    "--metric",
+    help="scikit-learn's scorers, with commas, the first ranks: neg_log_loss,f1. By the target "
+    "if not given.",
+)
+@click.option("--positive", help="The class of two that curves are about; the last if not given.")
 @click.option("--rows", type=click.IntRange(1), help="Use a random sample of so many rows.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds and models.")
 @click.option("--report", "report_path", type=click.Path(dir_okay=False), help="HTML to write.")
@@ -54,11 +66,13 @@ if TYPE_CHECKING:
 def compare(
     file: str | None,
     target: str | None,
-    task: Task,
+    task: Task | Literal["density"],
     data: str,
     cv: int,
     time_limit: float | None,
     models: str | None,
+    metric: str | None,
+    positive: str | None,
     rows: int | None,
     seed: int,
     report_path: str | None,
@@ -67,42 +81,64 @@ def compare(
 ) -> int:
     """Cross-validate every model that applies to a table, beside a baseline.
 
-    FILE is CSV or Parquet; without one, data sets that ship with scikit-learn are used, and with
-    several of them every model's place on each is shown first. Numbers, categories, booleans,
-    dates and missing values are taken care of, and what was done is said.
+    FILE is CSV, JSON lines or Parquet, or - for standard input; without one, data sets that ship
+    with scikit-learn are used, and with several of them every model's place on each is shown first.
+    Numbers, money, percentages, categories, booleans, dates, text and missing values are taken care
+    of, and what was done is said.
     """
-    from panlearn.compare import built_in, leaderboard, prepare, read_table, recipe
+    from panlearn.compare import (
+        built_in,
+        compare_density,
+        density_table,
+        leaderboard,
+        prepare,
+        read_table,
+        recipe,
+    )
+    from panlearn.compare.density_recipe import compare_density_code, density_load_code
     from panlearn.compare.files import BUILT_IN, GENERATED
     from panlearn.compare.report import Part, report
 
     check_output(report_path)
+    if task == "density" and (target or metric or positive):
+        raise DataError("a density has no target: leave --target, --metric and --positive out")
     every = [*BUILT_IN, *GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
-    names = [name.strip() for name in models.split(",") if name.strip()] if models else None
+    names = _listed(models)
     options: dict[str, Any] = {
         "models": names,
+        "metric": _listed(metric),
+        "positive": positive,
         "cv": cv,
         "time_limit": time_limit,
         "random_state": seed,
     }
+    if task == "density":
+        options = {k: v for k, v in options.items() if k not in ("metric", "positive")}
     parts: list[Part] = []
     with progress_bar() as bar:
         line = bar.add_task("starting", total=None)
         for source in sources:
             frame = read_table(source) if file else built_in(source)
-            prepared = prepare(frame, target, task, rows, seed)
             place = source if file else f"built-in:{source}"
+            show = partial(_show, bar, line, source)
+            if task == "density":
+                prepared = density_table(frame, rows, seed)
+                load = density_load_code(place, rows, seed)
+                if as_code:
+                    click.echo(compare_density_code(load, options), nl=False)
+                    continue
+                board = compare_density(prepared.X, progress=show, **options)
+                parts.append(Part(f"density of {source}", board, prepared.notes, load))
+                continue
+            prepared = prepare(frame, target, task, rows, seed)
             load = recipe.load_code(place, prepared.target, task, rows, seed)
             if as_code:
                 click.echo(recipe.compare_code(load, options), nl=False)
                 continue
             board = leaderboard.compare(
-                prepared.X,
-                prepared.y,
-                task=prepared.task,
-                progress=partial(_show, bar, line, source),
-                **options,
+                prepared.X, prepared.y, task=prepared.task, progress=show, **options
             )
             title = f"{prepared.target} in {source}" if len(sources) == 1 else source
             parts.append(Part(title, board, prepared.notes, load))
@@ -128,22 +164,29 @@ def compare(
     return 1 if named_failed or any(board.best is None for board in boards) else 0
 
 
+def _listed(text: str | None) -> list[str] | None:
+    return [name.strip() for name in text.split(",") if name.strip()] if text else None
+
+
 def _show(bar: Any, line: Any, source: str, name: str, done: int, total: int) -> None:
     bar.update(line, description=f"{source}: {name}", completed=done, total=total)
 
 
 def _record(part: Part, report_path: str | None) -> dict:
-    from panlearn.compare.recipe import row_code
+    from panlearn.compare.report import script
 
     board = part.board
     return {
         "task": board.table.task,
         "summary": board.summary(),
         "ranked_by": board.metrics[0].name,
+        "positive": board.positive,
+        "beats_baseline": board.beats_baseline(),
         "rows": [
             {
                 "rank": rank,
                 "model": row.name,
+                "ties_with_best": board.ties(row),
                 "metrics": {
                     m.name: {
                         "mean": row.mean(m),
@@ -156,7 +199,7 @@ def _record(part: Part, report_path: str | None) -> dict:
                 "predict_seconds": row.predict_seconds,
                 "error": row.error,
                 "warnings": row.warnings,
-                "code": row_code(board, row, part.load),
+                "code": script(board, row, part.load),
             }
             for rank, row in enumerate(board.rows, 1)
         ],
@@ -193,43 +236,36 @@ def _print(parts: list[Part]) -> None:
 
 
 def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from panlearn.compare.overview import overviews
-    from panlearn.compare.report import number
+    from panlearn.compare.page import number
 
     for frame, metric in overviews(boards):
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        table.add_column(metric.name)
+        columns = [Column(metric.name, [str(model) for model in frame.index])]
         for name in frame.columns:
-            table.add_column(name, justify="right")
-        for model, values in frame.iterrows():
-            cells = ["–" if value != value else number(value) for value in values]
-            table.add_row(*map(Text, [str(model), *cells]))
-        out.print(table)
+            cells = ["–" if value != value else number(value) for value in frame[name]]
+            columns.append(Column(name, cells))
+        print_columns(out, columns, [""] * len(frame))
 
 
 def _print_board(out: Any, board: Leaderboard) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from panlearn.compare.report import duration, number
+    from panlearn.compare.page import duration, number
+    from panlearn.compare.report import TIE
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("model")
+    rows = [row for row in board.rows if not row.failed]
+    names = [f"{row.name} ≈" if board.ties(row) else row.name for row in rows]
+    columns = [Column("model", names)]
     for metric in board.metrics:
-        table.add_column(metric.name, justify="right")
-    for name in ("fit", "predict"):
-        table.add_column(name, justify="right")
-    for row in board.rows:
-        if row.failed:
-            continue
-        style = "bold cyan" if row is board.best else ""
-        cells = [
-            f"{number(row.mean(m))} ± {number(row.std(m))}" if m.name in row.scores else "–"
-            for m in board.metrics
-        ]
-        times = [duration(row.fit_seconds), duration(row.predict_seconds)]
-        table.add_row(*(Text(cell, style) for cell in [row.name, *cells, *times]))
-    out.print(table)
+        first = metric is board.metrics[0]
+        cells = []
+        for row in rows:
+            spread = f" ± {number(row.std(metric))}" if first or out.width > WIDE else ""
+            known = metric.name in row.scores
+            cells.append(number(row.mean(metric)) + spread if known else "–")
+        columns.append(Column(metric.name, cells))
+    columns.append(Column("fit", [duration(row.fit_seconds) for row in rows]))
+    columns.append(Column("predict", [duration(row.predict_seconds) for row in rows]))
+    print_columns(out, columns, ["bold cyan" if row is board.best else "" for row in rows])
+    if any(board.ties(row) for row in rows):
+        out.print(Text(f"≈ {TIE}", "dim"), soft_wrap=True)

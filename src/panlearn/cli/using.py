@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,8 @@ from panlearn.cli.app import (
     progress_bar,
     write_json,
 )
-from panlearn.core.errors import DataError, count
+from panlearn.cli.rows import existing, identifiers, known_rows, open_table, tabular
+from panlearn.core.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
     from panlearn.compare.table import Task
 
-existing = click.Path(exists=True, dir_okay=False)
-
 
 @click.command()
-@click.argument("file", type=existing)
+@click.argument("file", type=tabular)
 @click.option("--target", help="Column to predict; the last one if not named.")
 @click.option("--model", "name", required=True, help="Name of an estimator: see `panlearn list`.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter.")
@@ -89,6 +87,7 @@ def fit(
             return fail(f"{name} failed: {reason(error)}", 1)
     # `evaluate` has to know which column to compare with.
     pipeline.target_name_ = prepared.target
+    pipeline.column_styles_ = prepared.styles
     try:
         panlearn.save(pipeline, output)
     except TypeError as error:
@@ -104,7 +103,7 @@ def fit(
 
 @click.command()
 @click.argument("model", type=existing)
-@click.argument("file", type=existing)
+@click.argument("file", type=tabular)
 @click.option("--output", type=click.Path(dir_okay=False), help="CSV or Parquet; else the screen.")
 @click.option("--proba", is_flag=True, help="Add a column with the probability of each class.")
 @as_json
@@ -116,17 +115,15 @@ def predict(
     if as_code:
         click.echo(_use_code(model, file) + "print(model.predict(X))")
         return
-    import pandas as pd
 
-    from panlearn.compare.files import CSV, PARQUET
-    from panlearn.core.files import replacing
+    from panlearn.compare.files import check_kind, write_table
 
     check_output(output)
-    kind = ".csv" if output is None else Path(output).suffix.lower()
-    if kind not in CSV | PARQUET:
-        raise DataError(f"{output} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
-    pipeline, _, X, notes = _open(model, file)
-    answer = pd.DataFrame({"prediction": pipeline.predict(X)})
+    if output is not None:
+        check_kind(output)
+    pipeline, frame, X, notes = open_table(model, file)
+    answer = identifiers(frame, X, pipeline)
+    answer["prediction"] = pipeline.predict(X)
     if proba:
         if not hasattr(pipeline, "predict_proba"):
             raise DataError(f"{type(pipeline[-1]).__name__} gives no probabilities")
@@ -137,11 +134,7 @@ def predict(
     for note in notes:
         click.echo(f"· {note}", err=True)
     if output is not None:
-        with replacing(output) as temporary:
-            if kind in PARQUET:
-                answer.to_parquet(temporary, index=False)
-            else:
-                answer.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+        write_table(answer, output)
     if as_json:
         write_json({"output": output, "notes": notes, **answer.to_dict("list")})
     elif output is None:
@@ -152,32 +145,33 @@ def predict(
 
 @click.command()
 @click.argument("model", type=existing)
-@click.argument("file", type=existing)
+@click.argument("file", type=tabular)
 @click.option("--target", help="Column with the truth; the one that the model was fitted to.")
+@click.option("--metric", help="scikit-learn's scorers, with commas; the usual if not given.")
+@click.option("--positive", help="The class of two that scores are about; the last if not given.")
 @as_json
 @as_code
-def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: bool) -> None:
+def evaluate(
+    model: str,
+    file: str,
+    target: str | None,
+    metric: str | None,
+    positive: str | None,
+    as_json: bool,
+    as_code: bool,
+) -> None:
     """Score a saved MODEL on the rows of FILE, whose target is known."""
     if as_code:
         column = f"[{target!r}]" if target else "[model.target_name_]"
         click.echo(_use_code(model, file) + f"print(model.score(X, frame{column}))")
         return
-    pipeline, frame, X, notes = _open(model, file)
-    target = target or getattr(pipeline, "target_name_", None)
-    if target is None:
-        raise DataError(f"{model} does not say which column it predicts: name it with --target")
-    if target not in frame.columns:
-        raise DataError(f"{file} has no column {target!r} to compare with")
-    truth: Any = frame[target]
-    known = truth.notna().to_numpy()
-    if not known.any():
-        raise DataError(f"{target!r} is missing in every row of {file}")
-    if not known.all():
-        notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
-    rows: Any = X[known]
-    scores = _scores(pipeline, rows, truth[known])
+    pipeline, frame, X, notes = open_table(model, file)
+    rows, truth, said = known_rows(pipeline, frame, X, target, file, model)
+    notes += said
+    names = [name.strip() for name in metric.split(",")] if metric else []
+    scores = _scores(pipeline, rows, truth, names, positive)
     if as_json:
-        write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
+        write_json({"rows": len(rows), "scores": scores, "notes": notes})
         return
     from rich.table import Table
 
@@ -189,56 +183,27 @@ def evaluate(model: str, file: str, target: str | None, as_json: bool, as_code: 
     console().print(table)
 
 
-def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
-    """Load a model and bring the rows of a file into its columns."""
-    import panlearn
-    from panlearn.compare.files import read_table
-    from panlearn.compare.preparation import conform
-    from panlearn.core.persistence import ModelFileError
-
-    try:
-        pipeline = panlearn.load(model)
-    except ModelFileError as error:
-        raise DataError(str(error)) from None
-    if not hasattr(pipeline, "feature_names_in_"):
-        raise DataError(f"{model} was fitted to an array without names, not by `panlearn fit`")
-    frame = read_table(file)
-    truth = getattr(pipeline, "target_name_", None)
-    X, notes = conform(frame.drop(columns=truth, errors="ignore"), pipeline)
-    return pipeline, frame, X, [*frame.attrs["notes"], *notes]
-
-
-def _scores(pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
-    """Every metric of the task that the model offers."""
+def _scores(
+    pipeline: Pipeline, X: pd.DataFrame, y: np.ndarray, names: list[str], positive: str | None
+) -> dict[str, float]:
+    """The metrics that are named, or those of the task, that the model offers."""
     from sklearn.base import is_classifier
-    from sklearn.metrics import get_scorer
 
-    from panlearn.compare.metrics import metrics_for, offered
+    from panlearn.compare.metrics import metrics_for, offered, positive_class
 
     task = "classification" if is_classifier(pipeline) else "regression"
-    y: np.ndarray = truth.to_numpy()
-    if task == "classification":
-        y = _as_classes(y, pipeline.classes_)
-    elif y.dtype.kind not in "iuf":
-        raise DataError(f"{truth.name!r} holds {y[0]!r}, and the model predicts numbers")
-    chosen = offered(pipeline, metrics_for(task, len(getattr(pipeline, "classes_", []))))
+    classes = getattr(pipeline, "classes_", None)
+    about = None if classes is None else positive_class(classes, positive)
+    known = y if classes is None else classes
+    chosen = offered(pipeline, metrics_for(task, known, names, about))
     scores = {}
     for metric in chosen:
         try:
-            scores[metric.name] = metric.sign * get_scorer(metric.scorer)(pipeline, X, y)
+            scores[metric.name] = metric.sign * metric.measure(pipeline, X, y)
         except ValueError:
             # Such as an area under the curve where the file holds one class only.
             scores[metric.name] = float("nan")
     return scores
-
-
-def _as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Bring labels into the type of the classes; a class never seen is an error."""
-    by_text = {str(c): c for c in classes.tolist()}
-    labels = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in y]
-    if unknown := sorted(set(labels) - set(by_text)):
-        raise DataError(f"the model does not know the class {unknown[0]!r}; has {list(by_text)}")
-    return classes[[list(by_text).index(label) for label in labels]]
 
 
 def _use_code(model: str, file: str) -> str:

@@ -5,9 +5,10 @@ into the form it takes, and `conform` brings new rows into the columns of a fitt
 command ``panlearn compare`` and the scripts that it writes call these.
 """
 
+from panlearn.compare.density import compare_density, density_table
 from panlearn.compare.files import built_in, read_table
 from panlearn.compare.leaderboard import Leaderboard, compare
-from panlearn.compare.metrics import Metric
+from panlearn.compare.metrics import Metric, scorer
 from panlearn.compare.preparation import conform
 from panlearn.compare.scoring import Row
 from panlearn.compare.table import Table, prepare
@@ -19,7 +20,10 @@ __all__ = [
     "Table",
     "built_in",
     "compare",
+    "compare_density",
     "conform",
+    "density_table",
     "prepare",
     "read_table",
+    "scorer",
 ]

@@ -14,7 +14,13 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from panlearn.compare.metrics import Metric, metrics_for, offered
+from panlearn.compare.metrics import (
+    Metric,
+    check_metrics,
+    is_imbalanced,
+    metrics_for,
+    positive_class,
+)
 from panlearn.compare.models import (
     BY_NAME,
     estimators,
@@ -27,19 +33,21 @@ from panlearn.compare.scoring import Folds, Row, reason, score
 from panlearn.compare.table import Table, Task, as_table
 from panlearn.compare.timed import JobCrashedError, TimedWorker
 from panlearn.core.errors import DataError
+from panlearn.evaluate.comparison import Comparison, corrected_t_test
 
 BASELINE = "baseline"
+CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Leaderboard:
     """The outcome of a comparison: rows from best to worst, failures last.
 
     Attributes
     ----------
     rows : list of Row
-        Ranked by the first metric. Each has the pipeline, fitted to all rows unless it failed, and
-        the out-of-fold predictions.
+        Ranked by the first metric; those that do not offer it come after. Each has the pipeline,
+        fitted to all rows unless it failed, and the out-of-fold predictions.
     table : Table
         The data as the models saw them, and what was done to get there.
     metrics : tuple of Metric
@@ -50,6 +58,8 @@ class Leaderboard:
         Where the comparison differs from what was asked, such as fewer folds.
     interrupted : bool
         Whether Ctrl-C ended the comparison early.
+    positive : label
+        The class of two that curves and scores of one class are about.
     """
 
     rows: list[Row]
@@ -58,6 +68,7 @@ class Leaderboard:
     cv: Folds
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    positive: Any = None
 
     @property
     def best(self) -> Row | None:
@@ -69,30 +80,97 @@ class Leaderboard:
         """The row of the model that learns nothing from the features."""
         return next(r for r in self.rows if r.name == BASELINE)
 
+    @property
+    def best_pipeline(self) -> Pipeline | None:
+        """The preparation of columns and the best model, fitted to all rows."""
+        return None if self.best is None else self.best.pipeline
+
+    def __repr__(self) -> str:
+        shown = ["model", "ties", *(m.name for m in self.metrics), "fit_seconds", "error"]
+        frame = self.frame()[shown]
+        shown = shown if frame["error"].any() else shown[:-1]
+        return frame[shown].to_string(float_format="{:.3f}".format) + f"\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        return self.frame().to_html(float_format="{:.3f}".format)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the scores of each model, fold by fold, on matplotlib axes, and return these."""
+        from panlearn.compare.pictures import fold_scores
+        from panlearn.plot._axes import axes_or_new
+
+        axes = axes_or_new(ax)
+        fold_scores(self).draw(axes)
+        return axes
+
     def __getitem__(self, name: str) -> Row:
         for row in self.rows:
             if row.name == name:
                 return row
         raise KeyError(name)
 
-    def scorers(self, row: Row) -> list[str]:
-        """scikit-learn's names of the metrics that a row's model offers."""
-        return [m.scorer for m in offered(row.pipeline, self.metrics)] if row.pipeline else []
+    def difference(self, first: Row, second: Row) -> Comparison | None:
+        """How much better one row is than another in the first metric, and how sure that is.
+
+        The test is the corrected one of `evaluate.comparison`, on the folds that both share; None
+        where a row has no such score.
+        """
+        metric = self.metrics[0]
+        if any(metric.name not in row.scores for row in (first, second)):
+            return None
+        test = len(self.table.y) // self.cv.n_splits
+        one, other = (metric.sign * row.scores[metric.name] for row in (first, second))
+        return corrected_t_test(one, other, len(self.table.y) - test, test, CONFIDENCE)
+
+    def ties(self, row: Row) -> bool:
+        """Whether a row cannot be told apart from the best by its scores on the folds."""
+        if self.best is None or row is self.best:
+            return False
+        found = self.difference(self.best, row)
+        return found is not None and found.p_value > 1 - CONFIDENCE
+
+    def beats_baseline(self) -> bool:
+        """Whether the best model is better than one that learns nothing, beyond chance."""
+        found = None if self.best is None else self.difference(self.best, self.baseline)
+        return found is not None and found.difference > 0 and found.p_value <= 1 - CONFIDENCE
 
     def summary(self) -> str:
-        """One sentence: the best model, its score, and the baseline's."""
+        """A few words: the best model, its score, the baseline's, and what is as good."""
         metric, best = self.metrics[0], self.best
         if best is None:
             return "No model succeeded."
-        floor = self.baseline.mean(metric)
-        spread = f"{best.mean(metric):.3f} ± {best.std(metric):.3f}"
-        return f"Best: {best.name}, {metric.name} {spread}; a baseline scores {floor:.3f}."
+        floor = f"{self.baseline.mean(metric):.3f}"
+        spread = f"{metric.name} {best.mean(metric):.3f} ± {best.std(metric):.3f}"
+        found = self.difference(best, self.baseline)
+        if found is not None and found.difference <= 0:
+            return (
+                f"Nothing beats the baseline, which scores {floor}; the best of the others, "
+                f"{best.name}, has {spread}."
+            )
+        text = f"Best: {best.name}, {spread}; a baseline scores {floor}."
+        if not self.beats_baseline():
+            text = text[:-1] + ", and the folds cannot tell it from the best: that may be chance."
+        tied = sum(self.ties(row) for row in self.rows if row.name != BASELINE)
+        if tied:
+            others = "another model" if tied == 1 else f"{tied} others"
+            text += f" The folds cannot tell {others} from it."
+        return text + self._caution(best)
+
+    def _caution(self, best: Row) -> str:
+        """Say so if the probabilities of the best are worse than those of the baseline."""
+        loss = next((m for m in self.metrics if m.scorer == "neg_log_loss"), None)
+        if loss is None or loss.name not in best.scores or loss is self.metrics[0]:
+            return ""
+        here, floor = best.mean(loss), self.baseline.mean(loss)
+        if here <= floor:
+            return ""
+        return f" Its probabilities are off: a log loss of {here:.3f}, the baseline's {floor:.3f}."
 
     def frame(self) -> pd.DataFrame:
-        """One line a model: mean and spread of each metric, times, and the reason of a failure."""
+        """One line a model: whether it ties with the best, metrics, times, why it failed."""
         records = []
         for row in self.rows:
-            record: dict[str, Any] = {"model": row.name}
+            record: dict[str, Any] = {"model": row.name, "ties": self.ties(row)}
             for metric in self.metrics:
                 record[metric.name] = row.mean(metric)
                 record[f"{metric.name} std"] = row.std(metric)
@@ -107,6 +185,8 @@ def compare(
     *,
     task: Task = "auto",
     models: Iterable[str | BaseEstimator] | None = None,
+    metric: str | Iterable[str] | None = None,
+    positive: Any = None,
     cv: int = 5,
     time_limit: float | None = 60.0,
     random_state: int = 0,
@@ -125,6 +205,12 @@ def compare(
     models : iterable of str or estimator, optional
         Names of the library's estimators, paths such as ``"sklearn.svm.SVC"``, or estimators. All
         of the library's that suit the task, if None.
+    metric : str or iterable of str, optional
+        Names of scikit-learn's scorers; the first ranks, all are shown. By default numbers are
+        ranked by R², classes by balanced accuracy; where a class is rarer than half of an equal
+        share, two by the area under the ROC curve and more by log loss.
+    positive : label, optional
+        The class of two that curves and scores of one class are about; the last if None.
     cv : int
         Number of folds, shuffled, and stratified for classes.
     time_limit : float, optional
@@ -155,7 +241,18 @@ def compare(
     """
     table = as_table(X, y, task)
     folds, notes = make_folds(table, cv, random_state)
-    metrics = metrics_for(table.task, len(np.unique(table.y)))
+    names = [metric] if isinstance(metric, str) else list(metric or ())
+    about = None
+    if table.task == "classification":
+        about = positive_class(np.unique(table.y), positive)
+    elif positive is not None:
+        raise DataError(f"positive={positive!r}: a quantity has no classes")
+    metrics = metrics_for(table.task, table.y, names, about)
+    check_metrics(metrics, table.task, table.y)
+    if not names and table.task == "classification" and is_imbalanced(table.y):
+        notes.append(f"ranked by {metrics[0].name}, for a class is rare (--metric overrides)")
+    if about is not None:
+        notes.append(f"the positive class is {str(about)!r} (--positive overrides)")
     chosen = _choose(models, table.task, random_state)
     notes += families_left_out() if models is None else []
     rows: list[Row] = []
@@ -179,9 +276,14 @@ def compare(
                 rows.append(Row(name, pipeline, error="interrupted"))
             except Exception as error:
                 rows.append(Row(name, pipeline, error=reason(error)))
-    rank = metrics[0]
-    rows.sort(key=lambda r: (r.failed, -rank.sign * r.mean(rank)))
-    return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted)
+    rows.sort(key=lambda row: place(row, metrics))
+    return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted, about)
+
+
+def place(row: Row, metrics: tuple[Metric, ...]) -> tuple:
+    """By the first metric; what does not offer it after, by the next that it has."""
+    values = [-m.sign * row.mean(m) for m in metrics]
+    return row.failed, *(place for v in values for place in (np.isnan(v), np.nan_to_num(v)))
 
 
 def make_folds(table: Table, cv: int, random_state: int) -> tuple[Folds, list[str]]:

@@ -19,6 +19,7 @@ from panlearn.core.inventory import left_out
 # and what has a radius, of which none suits every table.
 BY_NAME = (
     "AbstainingClassifier",
+    "AdversarialTraining",
     "CostSensitiveClassifier",
     "FairPostprocessor",
     "FairRegularizer",

@@ -10,16 +10,20 @@ from panlearn.compare.metrics import Metric
 
 
 def overviews(boards: dict[str, Leaderboard]) -> list[tuple[pd.DataFrame, Metric]]:
-    """Make one frame a task, best mean rank first: ``mean rank``, each data set, ``seconds``.
+    """Make one frame a task and metric: ``mean rank``, each data set, ``seconds``.
 
-    A model that failed on a data set has no score there and shares the last place.
+    The best mean rank is first. A model that failed on a data set has no score there and
+    shares the last place.
     """
+    groups: dict[tuple[str, str], dict[str, Leaderboard]] = {}
+    for task in ("classification", "regression", "density"):
+        for name, board in boards.items():
+            if board.table.task == task:
+                groups.setdefault((task, board.metrics[0].name), {})[name] = board
     found = []
-    for task in ("classification", "regression"):
-        chosen = {name: board for name, board in boards.items() if board.table.task == task}
-        if chosen:
-            metric = next(iter(chosen.values())).metrics[0]
-            found.append((_overview(chosen, metric), metric))
+    for chosen in groups.values():
+        metric = next(iter(chosen.values())).metrics[0]
+        found.append((_overview(chosen, metric), metric))
     return found
 
 
@@ -30,7 +34,7 @@ def _overview(boards: dict[str, Leaderboard], metric: Metric) -> pd.DataFrame:
             for name, board in boards.items()
         }
     )
-    ranks = scores.rank(ascending=False, na_option="bottom").mean(axis=1)
+    ranks = scores.rank(ascending=metric.sign < 0, na_option="bottom").mean(axis=1)
     seconds = pd.DataFrame(
         {
             name: {row.name: row.total_seconds for row in board.rows}

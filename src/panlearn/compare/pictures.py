@@ -9,9 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
-from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, RocCurveDisplay
+from sklearn.metrics import (
+    ConfusionMatrixDisplay,
+    PredictionErrorDisplay,
+    RocCurveDisplay,
+    roc_auc_score,
+)
 from sklearn.model_selection import LearningCurveDisplay
 
+from panlearn.compare.density_pictures import density_plots
 from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.scoring import Row, learn
@@ -29,8 +35,11 @@ def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -
 
 def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterator[Plot]:
     best = board.best
-    yield _fold_scores(board)
+    yield fold_scores(board)
     if best is None:
+        return
+    if board.table.task == "density":
+        yield from density_plots(board)
         return
     if board.table.task == "classification":
         yield from _classification(board, best)
@@ -43,9 +52,10 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
         yield _coefficients(linear[0])
 
 
-def _fold_scores(board: Leaderboard) -> Plot:
-    rows = [r for r in board.rows if not r.failed][:25]
+def fold_scores(board: Leaderboard) -> Plot:
+    """Dots for the folds of each model, best first, and a bar for the mean."""
     metric = board.metrics[0]
+    rows = [r for r in board.rows if not r.failed and metric.name in r.scores][:25]
 
     def draw(ax: Axes) -> None:
         for place, row in enumerate(reversed(rows)):
@@ -70,15 +80,18 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     y = board.table.y
     classes = np.unique(y)
     good = [r for r in board.rows if not r.failed and r.name != BASELINE]
-    ranking = [r for r in good if _margin(r) is not None]
-    probable = [r for r in good if "predict_proba" in r.predictions]
     curves: list[tuple[str, Any, Any]]
     chances: list[tuple[str, Any, Any]]
+    probable = [r for r in good if "predict_proba" in r.predictions]
     if len(classes) == 2:
-        positive = classes[1]
-        curves = [(_short(r.name), y == positive, _margin(r)) for r in ranking[:MOST_MODELS]]
+        positive = board.positive
+        scored = [(r, _margin(r, positive == classes[1])) for r in good]
+        curves = [(_short(r.name), y == positive, s) for r, s in scored if s is not None]
+        curves.sort(key=lambda curve: -roc_auc_score(curve[1], curve[2]))
+        del curves[MOST_MODELS:]
+        column = int(positive == classes[1])
         chances = [
-            (_short(r.name), y == positive, r.predictions["predict_proba"][:, 1])
+            (_short(r.name), y == positive, r.predictions["predict_proba"][:, column])
             for r in probable[:MOST_MODELS]
         ]
         who = f"the class {str(positive)!r}"
@@ -93,16 +106,18 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     if curves:
         yield Plot(
             "ROC curve",
-            f"True against false positives for {who}, on rows held out.",
+            f"True against false positives for {who}, on rows held out; the best areas first.",
             f"ROC curves of {', '.join(name for name, *_ in curves)} for {who}.",
-            lambda ax: _roc(ax, curves),
+            lambda ax: _roc(ax, curves, _about(board)),
+            height=5.2,
         )
     if chances:
         yield Plot(
             "Calibration",
             f"How often {who} came when it was given this probability.",
             f"Calibration curves of {', '.join(name for name, *_ in chances)} for {who}.",
-            lambda ax: _calibration(ax, chances),
+            lambda ax: _calibration(ax, chances, _about(board)),
+            height=5.2,
         )
     right = np.mean(best.predictions["predict"] == y)
     yield Plot(
@@ -113,32 +128,45 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     )
 
 
-def _margin(row: Row) -> np.ndarray | None:
-    """Find a score that grows with the second class, if the model gives one."""
+def _margin(row: Row, second: bool) -> np.ndarray | None:
+    """Find a score that grows with the second class of two, or the first, if there is one."""
+    sign = 1 if second else -1
     if "decision_function" in row.predictions and row.predictions["decision_function"].ndim == 1:
-        return row.predictions["decision_function"]
+        return sign * row.predictions["decision_function"]
     if "predict_proba" in row.predictions:
-        return row.predictions["predict_proba"][:, -1]
+        return row.predictions["predict_proba"][:, int(second)]
     return None
 
 
-def _roc(ax: Axes, curves: list[tuple[str, np.ndarray, Any]]) -> None:
+def _roc(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str) -> None:
     for k, (name, truth, score) in enumerate(curves):
         last = k == len(curves) - 1
         RocCurveDisplay.from_predictions(
             truth, score, name=name, ax=ax, plot_chance_level=last, chance_level_kw={"color": GREY}
         )
-    ax.set(xlabel="false positive rate", ylabel="true positive rate")
+    ax.set(xlabel=f"false positive rate{about}", ylabel=f"true positive rate{about}")
+    _legend_below(ax)
 
 
-def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]]) -> None:
+def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str) -> None:
     for name, truth, chance in curves:
         CalibrationDisplay.from_predictions(
             truth, np.clip(chance, 0, 1), n_bins=8, strategy="quantile", name=name, ax=ax, ms=4
         )
     for reference in [line for line in ax.lines if line.get_color() == "k"]:
         reference.set_color(GREY)
-    ax.set(xlabel="probability given", ylabel="share that came true")
+    ax.set(xlabel=f"probability given{about}", ylabel="share that came true")
+    _legend_below(ax)
+
+
+def _about(board: Leaderboard) -> str:
+    """The positive class, as the label of an axis names it."""
+    return "" if board.positive is None else f" of {_short(str(board.positive))}"
+
+
+def _legend_below(ax: Axes) -> None:
+    """Where it covers no curve."""
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), frameon=False)
 
 
 def _confusion(ax: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
@@ -187,9 +215,7 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
     metric = board.metrics[0]
     try:
         with TimedWorker(board.table.X, board.table.y) as worker:
-            curve: Any = worker.run(
-                learn, clone(best.pipeline), metric.scorer, board.cv, limit=time_limit
-            )
+            curve: Any = worker.run(learn, clone(best.pipeline), metric, board.cv, limit=time_limit)
     except (TimeoutError, JobCrashedError) as error:
         curve = str(error)
 
@@ -204,7 +230,7 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
 
     return Plot(
         "Learning curve",
-        f"{best.name}: if the curve for held-out rows still climbs, more rows will help.",
+        f"{best.name}: if the curve for held-out rows still gets better, more rows will help.",
         f"{metric.name} of {best.name} against the number of training rows.",
         draw,
     )

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from panlearn.compare.leaderboard import Leaderboard
+from panlearn.compare.metrics import offered
 from panlearn.compare.scoring import Row
 from panlearn.kernel._kernel import Kernel, Product, Sum
 
@@ -117,15 +118,19 @@ class Source:
         )
 
 
+def read_code(source: str) -> str:
+    """An expression that reads a file or a built-in data set."""
+    name = source.removeprefix("built-in:")
+    return f"{'read_table' if name == source else 'built_in'}({Source().of(name)})"
+
+
 def load_code(source: str, target: str, task: str, rows: int | None, seed: int) -> list[str]:
     """Lines that make X and y from a file or from a built-in data set."""
     write = Source().of
-    name = source.removeprefix("built-in:")
-    read = f"read_table({write(source)})" if name == source else f"built_in({write(name)})"
     options = f"target={write(target)}, task={write(task)}"
     if rows is not None:
         options += f", rows={rows}, random_state={seed}"
-    return [f"table = prepare({read}, {options})", "X, y = table.X, table.y"]
+    return [f"table = prepare({read_code(source)}, {options})", "X, y = table.X, table.y"]
 
 
 def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
@@ -137,14 +142,28 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
     body = [
         *load,
         *source.model(row.pipeline),
-        f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
-        f"scoring = {source.of(board.scorers(row))}",
+        fold_code(board, source),
+        f"scoring = {_scoring(board, row, source)}",
         'scores = cross_validate(model, X, y, cv=cv, scoring=scoring, error_score="raise")',
         "for name in scoring:",
         '    values = scores["test_" + name]',
         '    print(f"{name}: {values.mean():.6f} ± {values.std():.6f}")',
     ]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
+
+
+def _scoring(board: Leaderboard, row: Row, source: Source) -> str:
+    """The names of scikit-learn's scorers, or the scorers where they are about one class."""
+    metrics = offered(row.pipeline, board.metrics) if row.pipeline else []
+    if all(m.positive is None for m in metrics):
+        return source.of([m.scorer for m in metrics])
+    source.imports.add(("panlearn.compare", "scorer"))
+    parts = []
+    for m in metrics:
+        label = m.positive.item() if hasattr(m.positive, "item") else m.positive
+        about = "" if label is None else f", positive={source.of(label)}"
+        parts.append(f"{source.of(m.scorer)}: scorer({source.of(m.scorer)}{about})")
+    return "{" + ", ".join(parts) + "}"
 
 
 def fit_code(pipeline: Pipeline, load: list[str], output: str) -> str:
@@ -160,7 +179,8 @@ def compare_code(load: list[str], options: dict[str, Any]) -> str:
     """Write a script that makes the whole leaderboard."""
     source = Source()
     source.imports |= _used(load) | {("panlearn.compare", "compare")}
-    arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
+    asked = {k: v for k, v in options.items() if v is not None}
+    arguments = ", ".join(f"{k}={v!r}" for k, v in asked.items())
     body = [*load, f"board = compare(X, y, task=table.task, {arguments})", "print(board.frame())"]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 
@@ -171,8 +191,11 @@ def _used(load: list[str]) -> set[tuple[str, str]]:
     return {("panlearn.compare", name) for name in names}
 
 
-def _arguments(cv: Any) -> str:
-    return f"n_splits={cv.n_splits}, shuffle=True, random_state={cv.random_state!r}"
+def fold_code(board: Leaderboard, source: Source) -> str:
+    """A line that makes the folds of a comparison."""
+    cv = board.cv
+    options = f"n_splits={cv.n_splits}, shuffle=True, random_state={cv.random_state!r}"
+    return f"cv = {source.name(type(cv))}({options})"
 
 
 def _changed(estimator: BaseEstimator) -> dict[str, Any]:

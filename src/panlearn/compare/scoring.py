@@ -75,7 +75,7 @@ def score(
                 X,
                 y,
                 cv=folds,
-                scoring=[m.scorer for m in measured],
+                scoring={m.scorer: m.measure for m in measured},
                 return_estimator=True,
                 return_indices=True,
                 error_score=RAISE,
@@ -83,7 +83,7 @@ def score(
             predictions, seconds = _out_of_fold(result, X, len(y))
             pipeline.fit(X, y)
         except Exception as error:
-            return Row(name, pipeline, error=reason(error), warnings=_distinct(caught))
+            return Row(name, pipeline, error=reason(error), warnings=distinct(caught))
     return Row(
         name,
         pipeline,
@@ -93,24 +93,25 @@ def score(
         predict_seconds=seconds,
         total_seconds=perf_counter() - start,
         predictions=predictions,
-        warnings=_distinct(caught),
+        warnings=distinct(caught),
     )
 
 
-def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, scorer: str, folds: Folds) -> Any:
+def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, folds: Folds) -> Any:
     """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
     try:
-        return learning_curve(
+        sizes, train, test = learning_curve(
             pipeline,
             X,
             y,
             cv=folds,
-            scoring=scorer,
+            scoring=metric.measure,
             train_sizes=np.linspace(0.2, 1.0, 5),
             shuffle=True,
             random_state=0,
             error_score=RAISE,
         )[:3]
+        return sizes, metric.sign * train, metric.sign * test
     except Exception as error:
         return reason(error)
 
@@ -133,7 +134,7 @@ def _out_of_fold(result: dict[str, Any], X: pd.DataFrame, n: int) -> tuple[dict[
     return gathered, float(np.median(seconds))
 
 
-def _distinct(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+def distinct(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """Each different warning once, with how often it came; other numbers are no difference."""
     texts = [reason(w.message) for w in caught if isinstance(w.message, Warning)]
     kinds: dict[str, list[str]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from sklearn.base import BaseEstimator
 import panlearn
 from panlearn.core.estimator import Estimator
 from panlearn.core.extras import MissingExtraError
+from panlearn.core.learned import check_learned
 from panlearn.core.value import Value
 
 _SCIKIT_LEARN = {
@@ -69,14 +71,15 @@ class Encoder:
         if isinstance(value, list):
             return [self.encode(v) for v in value]
         if isinstance(value, tuple | set | frozenset) and type(value).__module__ == "builtins":
-            return {"#": type(value).__name__, "value": [self.encode(v) for v in value]}
+            items = value if isinstance(value, tuple) else sorted(value, key=_rank)
+            return {"#": type(value).__name__, "value": [self.encode(v) for v in items]}
         if isinstance(value, dict):
             pairs = [[self.encode(k), self.encode(v)] for k, v in value.items()]
             return {"#": "dict", "value": pairs}
         if isinstance(value, slice):
             return {"#": "slice", "value": [value.start, value.stop, value.step]}
         if isinstance(value, np.dtype):
-            return {"#": "dtype", "value": value.str}
+            return {"#": "dtype", "value": _checked_dtype(value.str).str}
         if isinstance(value, type) and issubclass(value, np.generic):
             return {"#": "scalar type", "value": value.__name__}
         if sparse.issparse(value):
@@ -98,8 +101,7 @@ class Encoder:
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise TypeError(f"cannot save an array of dtype {array.dtype}")
         code["name"] = str(len(self.arrays))
-        native = array.astype(array.dtype.newbyteorder("="), order="C", copy=True)
-        self.arrays[code["name"]] = native
+        self.arrays[code["name"]] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
         return code
 
     def _encode_sparse(self, value: Any) -> Any:
@@ -122,7 +124,8 @@ class Encoder:
                 f"cannot save a {type(value).__name__}: panlearn.save takes panlearn's estimators, "
                 "common scikit-learn transformers, numbers, strings, arrays and their containers"
             )
-        encoded = {key: self.encode(v) for key, v in _state(value).items()}
+        _check_harmless(value)
+        encoded = {key: self.encode(v) for key, v in sorted(_state(value).items())}
         return {"#": "object", "class": name, "state": encoded}
 
 
@@ -137,10 +140,13 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 class Decoder:
-    """Rebuilds what `Encoder` encoded, given its arrays."""
+    """Rebuilds what `Encoder` encoded, given its arrays, each of which is used once.
+
+    What it makes has a size of the order of what it is made from: a short file fills no memory.
+    """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
-        self._arrays = arrays
+        self._arrays = dict(arrays)
 
     def decode(self, code: Any) -> Any:
         """Decode one value; an unknown tag or class is a ValueError."""
@@ -173,23 +179,26 @@ class Decoder:
         return slice(*code["value"])
 
     def _dtype(self, code: dict) -> np.dtype:
-        return np.dtype(str(code["value"]))
+        return _checked_dtype(code["value"])
 
     def _scalar_type(self, code: dict) -> type:
         return np.sctypeDict[code["value"]]
 
     def _array(self, code: dict) -> Any:
-        array = self._arrays[code["name"]]
+        array = self._arrays.pop(code["name"])
         if "complex" in code:
-            array = (array[..., 0] + 1j * array[..., 1]).astype(code["complex"])
+            kind = _checked_dtype(code["complex"], "c")
+            array = (array[..., 0] + 1j * array[..., 1]).astype(kind)
         return array[()] if code["scalar"] else array
 
     def _objects(self, code: dict) -> Any:
         array = np.empty(len(code["value"]), dtype=object)
         for i, item in enumerate(code["value"]):  # one by one: an item may be a list
             array[i] = self.decode(item)
-        # strings are as wide as the widest of them: a width from the file could fill the memory
-        array = array.astype(str) if code["kind"] == "U" else array
+        if code["kind"] == "U":  # each string takes as much as the longest
+            lengths = [len(item) for item in array]
+            if len(array) * max(lengths, default=0) <= 64 * (sum(lengths) + 4096):
+                array = array.astype(str)
         return array.reshape(code["shape"])
 
     def _sparse(self, code: dict) -> Any:
@@ -220,6 +229,9 @@ class Decoder:
             return cls(**state)
         value: Any = object.__new__(cls)
         value.__setstate__(state)
+        _check_harmless(value)
+        if isinstance(value, Estimator):
+            check_learned(value)
         return value
 
 
@@ -227,6 +239,28 @@ _TAGS = {
     *("float", "tuple", "set", "frozenset", "dict", "slice", "dtype", "scalar type", "array"),
     *("objects", "sparse", "random", "object"),
 }
+
+
+def _checked_dtype(text: str, kinds: str = "biufcUSmMO") -> np.dtype:
+    """A plain type of at most 16 bytes an entry; one from a file may claim any size."""
+    plain = re.fullmatch(rf"[<>|=][{kinds}]\d{{0,2}}(\[\d*\w{{1,2}}\])?", text, re.ASCII)
+    if plain is None or np.dtype(text).itemsize > 16:
+        raise TypeError(f"cannot save or load the dtype {text[:40]!r}")
+    return np.dtype(text)
+
+
+def _check_harmless(value: Any) -> None:
+    """Refuse what lets a model run code that lies elsewhere: a pipeline's cache is pickles."""
+    if getattr(value, "memory", None) is not None:
+        raise TypeError(
+            f"cannot save or load a {type(value).__name__} with memory={value.memory!r}, a cache "
+            "whose files are run as they are read; set memory=None"
+        )
+
+
+def _rank(member: Any) -> tuple[str, str]:
+    """What orders a set, so that the same set is always the same file."""
+    return type(member).__name__, repr(member)
 
 
 def _public_name(cls: type) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 
 from panlearn.core.boundary import ANSWERS, LOGARITHMS, admit_all, answering, numbers_of, told
 from panlearn.core.capabilities import Capabilities, require_source
+from panlearn.core.learned import Shape, shapes
 from panlearn.core.parameters import check_parameters
 from panlearn.core.porting import ported
 
@@ -50,10 +51,14 @@ class Estimator(BaseEstimator, metaclass=Constructed):
 
     A class is abstract or final: what varies is composed from parts, never overridden. Whatever it
     answers with passes the door of `panlearn.core.boundary`. What it learns from is declared in
-    ``capabilities``, and refused if it is not.
+    ``capabilities``, and refused if it is not; the shapes of what it learns in ``learned``, and a
+    file that has others is refused.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities()
+    learned: ClassVar[Mapping[str, Shape]] = shapes(
+        feature_names_in_="(n_features,)", classes_="(n_classes,) or n_outputs of (*,)"
+    )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

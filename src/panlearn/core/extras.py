@@ -7,6 +7,7 @@ from types import ModuleType
 
 _EXTRA_OF = {
     "torch": "deep",
+    "jinja2": "deep",
     "dask": "scale",
     "distributed": "scale",
     "matplotlib": "plot",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,19 +15,26 @@ from pathlib import Path
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a new path beside `path` to write to; what stands there at the end is renamed over it.
 
-    If the block fails, what it wrote is removed and the old file stays. A device or a pipe cannot
-    be replaced: it is written to.
+    The new file has the permissions of the old one. If the block fails, what it wrote is removed
+    and the old file stays; what a writer that was killed has left is removed by the next. A device
+    or a pipe cannot be replaced: it is written to.
     """
     target = Path(path).resolve()  # a link stays a link
     if target.exists() and not target.is_file():
         yield target
         return
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    start = f".{target.name[:200]}."
+    temporary = target.with_name(start + secrets.token_hex(8))
     try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
+        _remove_left(target.parent, start)
+        with _held(temporary, 0o666 if mode is None else 0o600):
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            if mode is not None:
+                os.chmod(temporary, mode)
+            os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -38,6 +47,45 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextlib.contextmanager
+def _held(path: Path, mode: int) -> Iterator[None]:
+    """Make a file and lock it: the system opens the lock when this process ends, however it does.
+
+    One who removes what was left may take the file for such before it is locked; then anew.
+    """
+    while True:
+        held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        try:
+            _lock(held)
+            if path.exists():
+                yield
+                return
+        finally:
+            os.close(held)
+
+
+def _remove_left(folder: Path, start: str) -> None:
+    """Remove temporary files that nobody has locked."""
+    for left in folder.iterdir() if folder.is_dir() else ():
+        if re.fullmatch(re.escape(start) + "[0-9a-f]{16}", left.name):
+            with contextlib.suppress(OSError), open(left, "rb") as file:
+                if _lock(file.fileno(), wait=False):
+                    left.unlink()
+
+
+def _lock(file: int, wait: bool = True) -> bool:
+    """Lock an open file; False where the system has no such locks."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # another has it, or the disk is one without locks
+        return False
+    return True
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:

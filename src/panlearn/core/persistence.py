@@ -14,17 +14,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors import safe_open
 from sklearn.base import BaseEstimator
 
 import panlearn
 from panlearn.core.encoding import Decoder, Encoder
 from panlearn.core.extras import MissingExtraError
-from panlearn.core.tensors import Part, digest, write_tensors
+from panlearn.core.tensors import array_part, digest, read_tensors, write_tensors
 
 FORMAT = 1
-_TYPES = {"f": "F", "i": "I", "u": "U", "b": "BOOL"}
 
 
 class ModelFileError(ValueError):
@@ -55,7 +52,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise TypeError(f"panlearn.save takes an estimator; got a {type(model).__name__}")
     encoder = Encoder()
     structure = json.dumps(encoder.encode(model), separators=(",", ":"))
-    parts = _parts(encoder.arrays)
+    parts = [array_part(name, array) for name, array in encoder.arrays.items()]
     metadata = {
         "format": f"panlearn {FORMAT}",
         "panlearn": panlearn.__version__,
@@ -81,14 +78,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"no model file at {path}")
+        found = "what is there is no file" if path.exists() else "there is nothing"
+        raise FileNotFoundError(f"no model file at {path}: {found}")
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
+        metadata, arrays = read_tensors(path)
+        version = re.fullmatch("panlearn ([1-9][0-9]{0,8})", metadata.get("format", ""), re.ASCII)
+        structure = metadata.get("structure", "")
+        parts = [array_part(name, array) for name, array in arrays.items()]
+        intact = metadata.get("sha256") == digest(structure, parts)
     except Exception as error:
         raise ModelFileError(f"{path} is not a panlearn model: {error}") from error
-    version = re.fullmatch("panlearn ([1-9][0-9]{0,8})", metadata.get("format", ""), re.ASCII)
     if version is None:
         raise ModelFileError(f"{path} was not written by panlearn.save")
     if int(version[1]) > FORMAT:
@@ -96,8 +95,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{path} has format {version[1]}, written by panlearn {metadata.get('panlearn')}; "
             f"this is {panlearn.__version__}, which reads up to {FORMAT}: upgrade panlearn"
         )
-    structure = metadata.get("structure", "")
-    if metadata.get("sha256") != digest(structure, _parts(arrays)):
+    if not intact:
         raise ModelFileError(f"{path} is damaged: its contents do not match its checksum")
     try:
         model = Decoder(arrays).decode(json.loads(structure))
@@ -108,17 +106,3 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"{path} holds a {type(model).__name__}, not a model")
     return model
-
-
-def _parts(arrays: dict[str, np.ndarray]) -> list[Part]:
-    return [
-        Part(
-            name,
-            array.dtype.str,
-            _TYPES[array.dtype.kind] + ("" if array.dtype.kind == "b" else str(8 * array.itemsize)),
-            array.shape,
-            array.nbytes,
-            np.ascontiguousarray(array).tobytes,
-        )
-        for name, array in arrays.items()
-    ]

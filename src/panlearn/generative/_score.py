@@ -146,14 +146,16 @@ def annealed_langevin(
 ) -> torch.Tensor:
     r"""At less and less noise, :math:`x \leftarrow x + \delta s + \sqrt{2 \delta} \varepsilon`.
 
-    :math:`\delta` is a tenth of the variance of the noise of the level.
+    :math:`\delta` is half the variance of the noise of the level: the slope of a score is nowhere
+    below minus one over that variance, so that no move goes too far, and ten of them forget the
+    wider noise of the level before.
     """
     x = process.end * noise
     for now, then in times(n_levels):
         t = torch.full((len(x),), then, dtype=x.dtype, device=x.device)
         (a_now, _), (a, sigma) = process.scales(torch.full_like(t, now)), process.scales(t)
         x = x * _wide(a / a_now, x)
-        length = 0.1 * _wide(sigma, x).square()
+        length = 0.5 * _wide(sigma, x).square()
         for _ in range(n_moves):
             drawn = draws.normal(*x.shape[1:], dtype=x.dtype)
             x = x + length * score(x, t) + (2 * length).sqrt() * drawn

@@ -32,7 +32,7 @@ class ContinuousNormalizingFlow(FlowModel):
     ----------
     hidden_layer_sizes : int or tuple of int, default=(64, 64)
         Units of the hidden layers of :math:`v`.
-    activation : str, default="elu"
+    activation : str, default="silu"
         Their activation, one of those of `neural.MLPClassifier`; a smooth one makes a smooth field.
     frequencies : int, default=3
         The network sees :math:`\cos k \pi t` and :math:`\sin k \pi t` for k up to this.
@@ -64,14 +64,14 @@ class ContinuousNormalizingFlow(FlowModel):
 
     Notes
     -----
-    Flow matching draws a time :math:`t` and noise :math:`z` for each example and takes
-    :math:`\lVert v((1 - t) x + t z, t) - (z - x) \rVert^2`, whose minimiser carries the data to
-    noise; the ``loss`` of the history is that, not a density. A density costs one pass and d
-    gradients an evaluation of the field, 80 of them with the defaults; `density_error` says how far
-    it is from that of a finer solver. With steps of fixed length
-    what is said of an example does not depend on the others beside it; with "dopri5", whose steps
-    suit all of a batch, it does, up to the tolerances. Time and network are those of zuko's
-    ``CNF``.
+    Flow matching draws four times :math:`t`, one in each quarter, and noise :math:`z` for each
+    example and takes :math:`\lVert v((1 - t) x + t z, t) - (z - x) \rVert^2`, whose minimiser
+    carries the data to noise; the ``loss`` of the history is that, not a density. A density costs
+    one pass and d gradients an evaluation of the field, 80 of them with the defaults;
+    `density_error` says how far it is from that of a finer solver. With steps of fixed length what
+    is said of an example does not depend on the others beside it; with "dopri5", whose steps suit
+    all of a batch, it does, up to the tolerances. Time and network are those of zuko's ``CNF``,
+    whose activation is "elu"; "silu" learns faster.
 
     References
     ----------
@@ -97,7 +97,7 @@ class ContinuousNormalizingFlow(FlowModel):
     """
 
     hidden_layer_sizes: Sizes = (64, 64)
-    activation: Activation = "elu"
+    activation: Activation = "silu"
     _: KW_ONLY
     frequencies: Count = 3
     objective: Literal["flow_matching", "likelihood"] = "flow_matching"
@@ -107,7 +107,7 @@ class ContinuousNormalizingFlow(FlowModel):
     rtol: Positive[float] = 1e-5
     atol: Positive[float] = 1e-6
     gradient: Literal["plain", "adjoint"] = "plain"
-    learning_rate: Positive[float] = 5e-3
+    learning_rate: Positive[float] = 0.02
     schedule: str | Callable = "cosine"
 
     def density_error(self, X: Any, y: Any = None) -> np.ndarray:
@@ -151,11 +151,16 @@ class ContinuousNormalizingFlow(FlowModel):
 
 
 def flow_matching(module: Any, batch: tuple[torch.Tensor, ...], step: Step) -> torch.Tensor:
-    r"""The squared error of the velocity on the line from each example to noise."""
-    x = batch[0].flatten(1)
-    z, t = step.normal(x.shape[1], dtype=x.dtype), step.uniform(1, dtype=x.dtype)
-    velocity = module.velocity(t, torch.lerp(x, z, t), *batch[1:])
-    return (velocity - (z - x)).square().sum(dim=1)
+    r"""The squared error of the velocity on lines from each example to noise, at a time of each.
+
+    A time is drawn in each quarter of the way, which tells more than four times anywhere.
+    """
+    x, *context = (rows.flatten(1).repeat_interleave(4, dim=0) for rows in batch)
+    z = step.normal(4, x.shape[1], dtype=x.dtype).flatten(0, 1)
+    quarter = torch.arange(4, dtype=x.dtype, device=x.device)
+    t = ((quarter + step.uniform(4, dtype=x.dtype)) / 4).reshape(-1, 1)
+    velocity = module.velocity(t, torch.lerp(x, z, t), *context)
+    return (velocity - (z - x)).square().sum(dim=1).unflatten(0, (-1, 4)).mean(dim=1)
 
 
 def estimated_likelihood(module: Any, batch: tuple[torch.Tensor, ...], step: Step) -> torch.Tensor:

@@ -29,17 +29,30 @@ from panlearn.neural._moves import Objective
 
 
 class ScoreNetwork(nn.Module):
-    r""":math:`s(x, t) = -n(x / \sqrt{a^2 + \sigma^2},\ t) / \sigma(t)`; n is to be the noise."""
+    r"""The score of standard normal data under noise, and what a network adds to it.
 
-    def __init__(self, network: nn.Module, process: Process) -> None:
+    .. math::
+        s(x, t) = -\frac{x}{v} + \frac{a(t)}{\sqrt{(\sigma(t)^2 + 0.1^2)\, v}}\,
+        n(x / \sqrt v,\ t), \qquad v = a^2 + \sigma^2
+
+    The network begins with zero, and its errors are not multiplied by more than ten, however little
+    noise there is: data that vary less than a tenth of a deviation ask for a large n.
+    """
+
+    def __init__(self, network: Any, process: Process) -> None:
         super().__init__()
         self.network, self.process = network, process
+        for last in [*network.leave.parameters()][-2:]:
+            nn.init.zeros_(last)
 
     def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
         """The score of rows at times (n,)."""
         shape = (-1, *[1] * (x.ndim - 1))
         a, sigma = (scale.to(x).reshape(shape) for scale in self.process.scales(t))
-        return -self.network(x / (a.square() + sigma.square()).sqrt(), t)[:, 0] / sigma
+        root = (a.square() + sigma.square()).sqrt()
+        inner = x / root
+        size = a / (sigma.square() + 0.1**2).sqrt()
+        return (size * self.network(inner, t)[:, 0] - inner) / root
 
 
 @dataclass(eq=False, repr=False)
@@ -82,7 +95,8 @@ class ScoreModel(Density, UnconditionalModel):
     "ode" sampler draws, but for the error of its 40 steps of the fourth-order rule of Runge and
     Kutta and of the normal that stands for the end of the process, together below 0.01 on Gaussian
     data. It costs as many passes of the network as there are columns, for each of four evaluations
-    a step. Langevin moves do not settle at every level, and leave samples some percent too wide.
+    a step. Langevin moves have not quite settled when the level changes: variances of Gaussian data
+    come out 4 percent too large with 60 levels, and 1 to 2 percent with 200.
 
     References
     ----------

@@ -14,6 +14,7 @@ from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
@@ -121,6 +122,10 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
     >>> [network.d_separated("burglary", "quake", given) for given in ([], ["alarm"])]
     [True, False]
     """
+
+    learned = shapes(
+        states_="n_features of (n_states_i,)",
+    )
 
     capabilities = Capabilities(any_order=True, missing=True)
 
@@ -274,6 +279,17 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
                 f"a row has probability zero, so nothing follows from it: {codes[row]}"
             )
         return np.split(laws, np.cumsum(self._sizes())[:-1], axis=1)
+
+    def _check_learned(self) -> None:
+        """Refuse parents that are no tree's and tables that are not of the states; from a file."""
+        d, sizes = self.n_features_in_, self._sizes()
+        known = len(self.parents_) == len(self.cpts_) == len(self.variables_) == d
+        if not known or any(p not in range(d) for parents in self.parents_ for p in parents):
+            raise ValueError("the parents are not of the variables")
+        topological_order(self.parents_)
+        for j, table in enumerate(self.cpts_):
+            if np.shape(table) != tuple(sizes[k] for k in (*self.parents_[j], j)):
+                raise ValueError("a table is not of the states of its variables")
 
     def _codes(self, X: np.ndarray, lenient: bool | None = None) -> np.ndarray:
         lenient = self.handle_unknown == "missing" if lenient is None else lenient

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, Targets, read_rows
@@ -37,6 +38,10 @@ class KernelMethod(Estimator):
     ``kernel="precomputed"`` the one is None and the other has the positions of those rows in the
     matrix.
     """
+
+    learned = shapes(
+        X_fit_="(n_samples, n_features)",
+    )
 
     capabilities = Capabilities(any_order=True, sparse=True)
 

@@ -11,6 +11,7 @@ from scipy import linalg
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
 from panlearn.core.warning import warn
@@ -95,6 +96,13 @@ class AsymmetricLSSVC(KernelClassifier):
     >>> model.predict([[1.5], [6.5]])
     array(['early', 'late'], dtype='<U5')
     """
+
+    learned = shapes(
+        source_coef_="(n_samples, n_machines)",
+        target_coef_="(n_samples, n_machines)",
+        source_intercept_="(n_machines,)",
+        target_intercept_="(n_machines,)",
+    )
 
     C: Positive[float] = 1.0
     _: KW_ONLY

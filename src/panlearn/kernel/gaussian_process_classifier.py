@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.sources import ArrayRows
@@ -120,6 +121,15 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
     array([[0.22, 0.14, 0.64],
            [0.33, 0.33, 0.33]])
     """
+
+    learned = shapes(
+        X_train_="(n_samples, n_features)",
+        y_train_="(n_samples,) < n_classes",
+        sample_weight_="(n_samples,)",
+        alpha_="(n_samples, n_machines)",
+        W_sr_="(n_samples, n_machines)",
+        L_="(n_machines, n_samples, n_samples)",
+    )
 
     kernel: Callable | None = None
     _: KW_ONLY

@@ -11,6 +11,7 @@ from scipy import linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
@@ -110,6 +111,15 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
     >>> bool(std[1] > 3 * std[0])
     True
     """
+
+    learned = shapes(
+        X_train_="(n_samples, n_features)",
+        y_train_="(n_samples,) or (n_samples, n_targets)",
+        y_train_mean_="() or (n_targets,)",
+        y_train_std_="() or (n_targets,)",
+        alpha_="(n_samples,) or (n_samples, n_targets)",
+        L_="(n_samples, n_samples)",
+    )
 
     kernel: Callable | None = None
     _: KW_ONLY

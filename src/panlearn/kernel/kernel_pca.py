@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -87,8 +88,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         positions, (n_samples, 1).
     X_transformed_fit_ : ndarray of shape (n_samples, n_components_)
         Their scores.
-    projection_, offset_ : ndarray of shape (n_samples, n_components_) and (n_components_,)
+    projection_ : ndarray of shape (n_samples, n_components_)
         The scores of a row x are ``kernel_(x, X_fit_) @ projection_ - offset_``.
+    offset_ : ndarray of shape (n_components_,)
+        What the scores are lowered by.
     sample_weight_ : ndarray of shape (n_samples,)
         Their weights.
     kernel_ : Kernel or None
@@ -131,6 +134,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
     >>> bool(inner.min() > outer.max())  # the first component tells the circles apart
     True
     """
+
+    learned = shapes(
+        eigenvalues_="(n_components,)",
+        eigenvectors_="(n_samples, n_components)",
+        projection_="(n_samples, n_components)",
+        offset_="(n_components,)",
+        sample_weight_="(n_samples,)",
+        X_transformed_fit_="(n_samples, n_components)",
+        dual_coef_="(n_samples, n_features)",
+    )
 
     n_components: Positive[int] | None = None
     _: KW_ONLY

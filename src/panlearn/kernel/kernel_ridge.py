@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded
 from panlearn.kernel._solve import solve_psd
@@ -74,6 +75,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
     >>> model.predict([[np.pi / 2]]).round(3)
     array([1.])
     """
+
+    learned = shapes(
+        dual_coef_="(n_samples,) or (n_samples, n_targets)",
+    )
 
     alpha: NonNegative[float] | np.ndarray = 1.0
     _: KW_ONLY

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive
 from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded
 from panlearn.kernel._bordered import Solver, solve_bordered
@@ -93,6 +94,11 @@ class LSSVC(KernelClassifier):
     >>> round(LSSVC(C=10.0).fit(X, y).score(X, y), 2)
     0.99
     """
+
+    learned = shapes(
+        dual_coef_="(n_samples, n_machines)",
+        intercept_="(n_machines,)",
+    )
 
     C: Positive[float] = 1.0
     _: KW_ONLY
@@ -233,6 +239,11 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
     >>> model.predict([[np.pi / 2]]).round(2)
     array([6.])
     """
+
+    learned = shapes(
+        dual_coef_="(n_samples,) or (n_samples, n_targets)",
+        intercept_="() or (n_targets,)",
+    )
 
     C: Positive[float] = 1.0
     _: KW_ONLY

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
@@ -144,6 +145,18 @@ class SVC(ClassifierMixin, KernelMethod):
     >>> round(model.score(X, y), 2), model.n_support_
     (0.97, array([ 7, 29, 24]))
     """
+
+    learned = shapes(
+        support_="(n_support_vectors,)",
+        support_vectors_="(n_support_vectors, n_features) or (n_support_vectors, 0)",
+        n_support_="(n_classes,)",
+        dual_coef_="(*, n_support_vectors)",
+        intercept_="(n_pairs,)",
+        dual_objective_="(n_pairs,)",
+        n_iter_="(n_pairs,)",
+        probA_="(n_pairs,)",
+        probB_="(n_pairs,)",
+    )
 
     C: PositiveOrInf[float] = 1.0
     _: KW_ONLY

@@ -10,6 +10,7 @@ from scipy.special import log_expit, logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Count, Positive, RandomState
 from panlearn.core.random import generator
@@ -99,6 +100,13 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     >>> bool(model.log_likelihood([[1, 1, 0, 0]])[0] > model.log_likelihood([[1, 0, 1, 0]])[0] + 3)
     True
     """
+
+    learned = shapes(
+        components_="(n_components, n_features)",
+        intercept_hidden_="(n_components,)",
+        intercept_visible_="(n_features,)",
+        h_samples_="(*, n_components)",
+    )
 
     n_components: Count = 256
     _: KW_ONLY

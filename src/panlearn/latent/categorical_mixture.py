@@ -14,6 +14,7 @@ from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import missing
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
@@ -108,6 +109,12 @@ class CategoricalMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     >>> model.weights_.round(2), model.impute([["green", None]]).tolist()
     (array([0.5, 0.5]), [['green', 'long']])
     """
+
+    learned = shapes(
+        weights_="(n_components,)",
+        feature_prob_="n_features of (n_components, n_categories_i)",
+        categories_="n_features of (n_categories_i,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True, sparse=True)
 

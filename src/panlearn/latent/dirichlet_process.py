@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClusterMixin, DensityMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -116,6 +117,22 @@ class DirichletProcessMixture(ClusterMixin, DensityMixin, Estimator):
     >>> model.n_clusters_
     3
     """
+
+    learned = shapes(
+        labels_="(n_samples,)",
+        label_samples_="(*, n_samples)",
+        weights_="(n_clusters,)",
+        means_="(n_clusters, n_features)",
+        covariances_="(n_clusters, n_features, n_features)",
+        statistics_={
+            "location": "(n_features,)",
+            "scale": "(n_features,)",
+            "count": "(n_clusters + 1,)",
+            "mean": "(n_clusters + 1, n_features)",
+            "factor": "(n_clusters + 1, n_features, n_features)",
+            "prior": "(2,)",
+        },
+    )
 
     concentration: Positive[float] = 1.0
     _: KW_ONLY

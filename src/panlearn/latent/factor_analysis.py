@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.statistics import Moments
 from panlearn.latent._extremes import floats
@@ -106,6 +107,12 @@ class FactorAnalysis(LinearGaussian):
     >>> model.components_.round(1), model.noise_variance_.round(1)
     (array([[3., 2., 1.]]), array([0.9, 1.1, 1. ]))
     """
+
+    learned = shapes(
+        components_="(n_components, n_features)",
+        noise_variance_="(n_features,)",
+        mean_="(n_features,)",
+    )
 
     n_components: Positive[int] | None = None
     _: KW_ONLY

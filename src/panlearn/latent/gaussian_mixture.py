@@ -13,6 +13,7 @@ from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.gaussian import KINDS
+from panlearn.core.learned import COVARIANCES, shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
@@ -142,6 +143,14 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     >>> sorted(model.means_.ravel().round(3).tolist()), model.weights_.round(3)
     ([0.2, 9.2], array([0.5, 0.5]))
     """
+
+    learned = shapes(
+        weights_="(n_components,)",
+        means_="(n_components, n_features)",
+        covariances_=COVARIANCES,
+        precisions_=COVARIANCES,
+        density_quantiles_="(*,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True, sparse=True)
 

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
 from panlearn.core.threads import one_blas_thread
@@ -100,6 +101,12 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     >>> bool((steps == steps[0]).all())
     True
     """
+
+    learned = shapes(
+        X_="(n_samples, n_features)",
+        embedding_="(n_samples, n_components)",
+        mean_="(n_features,)",
+    )
 
     n_components: Positive[int] = 2
     _: KW_ONLY

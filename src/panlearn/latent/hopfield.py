@@ -11,6 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.jit import jit
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.latent._rows import rows_in_memory
 
@@ -77,6 +78,12 @@ class HopfieldNetwork(OneToOneFeatureMixin, TransformerMixin, Estimator):
     >>> memory.energy(patterns)
     array([-3., -3.])
     """
+
+    learned = shapes(
+        weights_="(n_features, n_features)",
+        patterns_="(n_samples, n_features)",
+        stable_="(n_samples,)",
+    )
 
     _: KW_ONLY
     rule: Literal["hebb", "projection"] = "hebb"

@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import one_blas_thread
@@ -105,6 +106,13 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     >>> model.n_components_
     3
     """
+
+    learned = shapes(
+        components_="(n_components, n_features)",
+        indicators_="(n_samples, n_components)",
+        frequencies_="(n_components,)",
+        mean_="(n_features,)",
+    )
 
     concentration: Positive[float] = 1.0
     _: KW_ONLY

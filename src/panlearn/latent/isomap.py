@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.latent._embedding import largest_eigenpairs
@@ -83,6 +84,13 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     >>> bool(abs(np.corrcoef(Z[:, 0], angle)[0, 1]) > 0.9999)
     True
     """
+
+    learned = shapes(
+        X_="(n_samples, n_features)",
+        dist_matrix_="(n_samples, n_samples)",
+        embedding_="(n_samples, n_components)",
+        eigenvalues_="(n_components,)",
+    )
 
     n_neighbors: Positive[int] = 5
     _: KW_ONLY

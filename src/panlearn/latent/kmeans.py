@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
@@ -109,6 +110,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
     >>> sorted(model.cluster_centers_.ravel().tolist()), model.inertia_
     ([0.5, 9.5], 1.0)
     """
+
+    learned = shapes(
+        cluster_centers_="(n_clusters, n_features)",
+        cluster_weights_="(n_clusters,)",
+        labels_="(n_samples,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, sparse=True)
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Jobs, Positive
 from panlearn.latent._embedding import smallest_eigenpairs
@@ -78,6 +79,11 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     >>> bool((steps == steps[0]).all())
     True
     """
+
+    learned = shapes(
+        X_="(n_samples, n_features)",
+        embedding_="(n_samples, n_components)",
+    )
 
     n_neighbors: Positive[int] = 5
     _: KW_ONLY

@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
@@ -92,7 +93,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
         ``objective`` and ``change`` of each iteration; for "sgd" with the errors met on the way.
     n_features_in_ : int
         Number of items.
-    feature_names_in_ : ndarray of shape (n_items,)
+    feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X had names.
 
     Notes
@@ -135,6 +136,13 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ite
     >>> model.recommend(["dee"], 1).items
     array([['oat']], dtype='<U3')
     """
+
+    learned = shapes(
+        user_factors_="(n_users, n_components)",
+        item_factors_="(n_items, n_components)",
+        user_bias_="(n_users,)",
+        item_bias_="(n_items,)",
+    )
 
     capabilities = Capabilities(missing=True, sparse=True)
 

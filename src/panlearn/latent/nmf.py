@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from panlearn.core.boundary import LEAST_TOTAL, check_weights
 from panlearn.core.capabilities import Capabilities, require_source
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Fraction, NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
@@ -150,6 +151,10 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
            [0., 3., 0.],
            [2., 3., 4.]])
     """
+
+    learned = shapes(
+        components_="(n_components, n_features)",
+    )
 
     capabilities = Capabilities(sparse=True)
 

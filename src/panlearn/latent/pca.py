@@ -10,6 +10,7 @@ from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.mergeable import Mergeable
@@ -120,6 +121,14 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
     >>> model.components_.round(3), model.explained_variance_ratio_.round(3), model.svd_solver_
     (array([[0.447, 0.894]]), array([1.]), 'covariance_eigh')
     """
+
+    learned = shapes(
+        components_="(n_components, n_features)",
+        explained_variance_="(n_components,)",
+        explained_variance_ratio_="(n_components,)",
+        singular_values_="(n_components,)",
+        mean_="(n_features,)",
+    )
 
     _kept_none_if = "it was fitted with another svd_solver than 'covariance_eigh'"
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)

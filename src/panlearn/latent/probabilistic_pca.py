@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from scipy import linalg
 
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.progress import Iterations
 from panlearn.core.statistics import Moments
@@ -90,6 +91,12 @@ class ProbabilisticPCA(LinearGaussian):
     >>> model.impute([[3.0, np.nan, np.nan]]).round(1)
     array([[3. , 1.8, 0.9]])
     """
+
+    learned = shapes(
+        components_="(n_components, n_features)",
+        explained_variance_="(n_components,)",
+        mean_="(n_features,)",
+    )
 
     n_components: Positive[int] | None = None
     _: KW_ONLY

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
+from panlearn.core.learned import shapes
 from panlearn.core.validation import FLOATS
 
 
@@ -38,6 +39,11 @@ class LinearPredictor(Estimator):
 
     A fitted one has ``coef_`` of shape (n_features,) or (n_targets, n_features) and ``intercept_``.
     """
+
+    learned = shapes(
+        coef_="(n_features,) or (n_targets, n_features)",
+        intercept_="() or (n_targets,)",
+    )
 
     capabilities = Capabilities(sparse=True)
 

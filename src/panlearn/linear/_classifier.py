@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from panlearn.core.learned import shapes
 from panlearn.linear._base import LinearPredictor
 
 
@@ -15,6 +16,11 @@ class LinearClassifier(ClassifierMixin, LinearPredictor):
 
     A fitted one has ``classes_``, and ``coef_`` of shape (1 or n_classes, n_features).
     """
+
+    learned = shapes(
+        coef_="(1, n_features) or (n_classes, n_features)",
+        intercept_="(1,) or (n_classes,)",
+    )
 
     classes_: np.ndarray
 

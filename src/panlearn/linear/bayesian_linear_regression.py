@@ -12,6 +12,7 @@ from scipy import linalg
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.mergeable import Mergeable
@@ -125,6 +126,11 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
     >>> mean.round(4), (std**2).round(4)
     (array([2.5]), array([2.5]))
     """
+
+    learned = shapes(
+        sigma_="(n_features, n_features)",
+        scores_="(*,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 

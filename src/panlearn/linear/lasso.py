@@ -10,6 +10,7 @@ from scipy import sparse
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
@@ -180,6 +181,10 @@ class Lasso(_PenalisedRegressor):
     (array([1.8, 0. ]), 0.3)
     """
 
+    learned = shapes(
+        dual_gap_="() or (n_targets,)",
+    )
+
     alpha: NonNegative[float] = 1.0
     _: KW_ONLY
     fit_intercept: bool = True
@@ -273,6 +278,10 @@ class ElasticNet(_PenalisedRegressor):
     >>> ElasticNet(alpha=0.25, tol=1e-9).fit(X, [0.0, 2.0, 4.0, 6.0]).coef_.round(3)
     array([0.905, 0.905])
     """
+
+    learned = shapes(
+        dual_gap_="() or (n_targets,)",
+    )
 
     alpha: NonNegative[float] = 1.0
     _: KW_ONLY

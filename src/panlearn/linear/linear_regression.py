@@ -11,10 +11,12 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.core.warning import warn
+from panlearn.linear import inference
 from panlearn.linear._least_squares import Solution, from_root
 from panlearn.linear._mergeable import LeastSquares, set_coefficients
 
@@ -45,8 +47,8 @@ class LinearRegression(LeastSquares):
     rank_ : int
         Rank of the centred X; absent for a wide sparse X, which is solved by LSQR, and where
         `positive`.
-    singular_ : ndarray of shape (min(n_samples, n_features),)
-        Singular values of the centred X; absent likewise.
+    singular_ : ndarray of shape (n_singular,)
+        The min(n_samples, n_features) singular values of the centred X; absent likewise.
     statistic_ : Statistic
         The moments of the rows seen, from which `partial_fit` goes on; absent if X was wide.
     n_features_in_ : int
@@ -85,6 +87,10 @@ class LinearRegression(LeastSquares):
     array([1.4])
     """
 
+    learned = shapes(
+        singular_="(n_singular,)",
+    )
+
     _: KW_ONLY
     fit_intercept: bool = True
     positive: bool = False
@@ -118,6 +124,42 @@ class LinearRegression(LeastSquares):
         if self.positive:
             raise ValueError("positive=True is not for noise_covariance: whiten X and y first")
         return self._fit_generalised(X, y, noise_covariance)
+
+    def summary(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        noise_covariance: Any = None,
+        confidence: float = 0.95,
+    ) -> inference.Summary:
+        """Standard errors, tests and intervals of the coefficients, from the rows of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; an integer weight is a repeated row.
+        noise_covariance : array-like of shape (n_samples, n_samples), default=None
+            As in `fit`.
+        confidence : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            See `panlearn.linear.inference`.
+        """
+        self._require_fitted()
+        if self.positive:
+            raise ValueError("positive=True: what stands at its bound has no standard error")
+        root = None
+        if noise_covariance is not None:
+            root = linalg.cholesky(np.asarray(noise_covariance, dtype=float), lower=True)
+        return inference.least_squares(self, X, y, sample_weight, root, confidence)
 
     def _penalty(self) -> float:
         return 0.0

@@ -14,6 +14,7 @@ from scipy import sparse
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import class_weights, require_two_classes
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
@@ -104,6 +105,12 @@ class Perceptron(LinearClassifier, Iterative):
     >>> model.coef_, model.intercept_, model.n_updates_
     (array([[2., 2.]]), array([-1.]), array([9]))
     """
+
+    learned = shapes(
+        coef_="(n_problems, n_features)",
+        intercept_="(n_problems,)",
+        n_updates_="(n_problems,)",
+    )
 
     capabilities = Capabilities(sources=("array", "stream"), sparse=True)
 

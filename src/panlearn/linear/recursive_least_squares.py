@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows
@@ -109,6 +110,12 @@ class RecursiveLeastSquares(MultiTargetRegressor):
     >>> model.coef_.round(4), model.covariance_.round(4)
     (array([1.8462]), array([[0.1538]]))
     """
+
+    learned = shapes(
+        theta_="(n_weights, n_targets)",
+        prior_=("(n_weights,)", "(n_weights, rank)"),
+        triangle_="(rank, rank + n_targets)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, partial_fit="exact", sparse=True)
 

@@ -97,3 +97,21 @@ def candidate_distances(queries: np.ndarray, X: np.ndarray, candidates: np.ndarr
                 total += difference * difference
             out[i, c] = total
     return out
+
+
+@jit
+def paired_distances(
+    queries: np.ndarray, X: np.ndarray, which: np.ndarray, near: np.ndarray, p: float
+) -> np.ndarray:
+    """What `powered_distances` has of pairs: of query ``which[k]`` and row ``near[k]`` of X."""
+    out = np.zeros(len(which))
+    for k in range(len(which)):
+        for f in range(X.shape[1]):
+            difference = queries[which[k], f] - float(X[near[k], f])
+            if p == 2.0:
+                out[k] += difference * difference
+            elif p == np.inf:
+                out[k] = max(out[k], abs(difference))
+            else:
+                out[k] += _raise(difference, p)
+    return out

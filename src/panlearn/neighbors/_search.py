@@ -19,7 +19,12 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from panlearn.core.threads import n_threads, threads
-from panlearn.neighbors._kernels import candidate_distances, keep_smallest, powered_distances
+from panlearn.neighbors._kernels import (
+    candidate_distances,
+    keep_smallest,
+    paired_distances,
+    powered_distances,
+)
 
 Found = tuple[np.ndarray, np.ndarray]
 Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # powered distances, indices, certain or not
@@ -114,7 +119,8 @@ class NeighborIndex:
         if (other := self._scaled_for(Q)) is not self:
             return other.within(Q, radius, n_jobs)
         Q = Q if self.unit == 1 else Q / self.unit
-        limit, step = radius / self.unit, max(1, (1 << 20) // self.n)
+        limit = radius / self.unit
+        step = max(1, (1 << 20) // self.n) if self.tree is None else 4 * QUERIES
         columns: Any = None if sparse.issparse(self.X) else self.X.T.astype(np.float64, order="C")
 
         def look(part: slice) -> Ball:
@@ -123,14 +129,12 @@ class NeighborIndex:
         def ask(part: slice) -> Ball:
             queries = np.asarray(Q[part], dtype=np.float64)
             # a little beyond, as the tree rounds in its own way; the distances decide
-            found = self.tree.query_ball_point(queries, limit * (1 + 1e-9), p=self.p)
-            near = [np.asarray(index, dtype=np.int64) for index in found]
-            pairs = zip(queries, near, strict=True)
-            distance = [self._all_distances(q[None], columns[:, index])[0] for q, index in pairs]
-            query = np.repeat(np.arange(len(near)), [len(index) for index in near])
-            index, exact = np.concatenate(near), np.concatenate(distance)
-            kept = exact <= limit
-            return _ball(len(near), query[kept], index[kept], exact[kept])
+            near = cKDTree(queries, balanced_tree=False).sparse_distance_matrix(
+                self.tree, limit * (1 + 1e-9), p=self.p, output_type="ndarray"
+            )
+            exact = self._root(paired_distances(queries, self.X, near["i"], near["j"], self.p))
+            near, exact = near[exact <= limit], exact[exact <= limit]
+            return _ball(len(queries), near["i"], near["j"], exact)
 
         count = n_threads(-1 if n_jobs is None else n_jobs)
         parts = [slice(i, i + step) for i in range(0, Q.shape[0], step)]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, RandomState
 from panlearn.core.random import generator
@@ -75,6 +76,10 @@ class HistogramDensity(Density, DensityMixin, Estimator):
     >>> np.exp(model.score_samples([[0.2], [2.0], [9.0]]))
     array([0.5 , 0.25, 0.  ])
     """
+
+    learned = shapes(
+        bin_edges_="n_features of (*,)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True)
 

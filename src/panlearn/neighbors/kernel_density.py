@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
@@ -147,6 +148,11 @@ class KernelDensity(Density, DensityMixin, Estimator):
     >>> np.exp(model.score_samples([[0.1], [0.6], [3.0]])).round(3)
     array([0.5, 0.5, 0. ])
     """
+
+    learned = shapes(
+        X_="(n_samples, n_features)",
+        log_weight_="(n_samples,)",
+    )
 
     capabilities = Capabilities(any_order=True)
 

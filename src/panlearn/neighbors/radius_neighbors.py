@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative
 from panlearn.neighbors._base import StoredRows
 from panlearn.neighbors._search import Ball
@@ -139,18 +140,8 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
         distance zero, if any, count alone. A callable turns an array of distances into weights,
         one row of them at a time; infinite ones count alone, and where all are zero the neighbours
         count alike, with a warning.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        How to search: "auto" takes the k-d tree up to ten features.
-    leaf_size : int, default=30
-        Rows in a leaf of the tree.
-    p : float, default=2
-        The order of Minkowski's distance, from 1 to infinity.
     metric : str or callable, default="minkowski"
         The distance, as in `KNeighborsClassifier`.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int, default=None
-        Threads of a query; None or -1 uses the cores of this process. It changes no result.
     outlier_label : label or "most_frequent", default=None
         The label of a row that has no neighbour, or that of the largest class. None refuses such
         rows.
@@ -191,6 +182,10 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
     >>> model.fit([[0], [1], [2], [8], [9]], list("aaabb")).predict([[1.2], [8.4], [30]]).tolist()
     ['a', 'b', '?']
     """
+
+    learned = shapes(
+        y_="(n_samples_fit,) < n_classes",
+    )
 
     _: KW_ONLY
     outlier_label: str | float | bool | None = None
@@ -299,18 +294,8 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
         The radius r.
     weights : {"uniform", "distance"} or callable, default="uniform"
         As in `RadiusNeighborsClassifier`.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        How to search: "auto" takes the k-d tree up to ten features.
-    leaf_size : int, default=30
-        Rows in a leaf of the tree.
-    p : float, default=2
-        The order of Minkowski's distance, from 1 to infinity.
     metric : str or callable, default="minkowski"
         The distance, as in `KNeighborsClassifier`.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int, default=None
-        Threads of a query; None or -1 uses the cores of this process. It changes no result.
 
     Attributes
     ----------
@@ -342,6 +327,10 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
     >>> model.predict([[1.4], [2.6]])
     array([2.5, 6.5])
     """
+
+    learned = shapes(
+        y_="(n_samples_fit,) or (n_samples_fit, n_targets)",
+    )
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

@@ -29,6 +29,7 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.parameters import BelowOne
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import Rows
+from panlearn.neural._changes import changed
 from panlearn.neural._moves import Objective
 from panlearn.neural._processes import local_device
 from panlearn.neural._random import draw_seed, seeded
@@ -57,6 +58,17 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         Whether `fit` goes on from the weights that are there, and not from new ones.
     device : str, default="cpu"
         Where to compute. Under torchrun, "cuda" is the GPU of the process.
+
+    Attributes
+    ----------
+    weights_ : dict of {str: ndarray}
+        The weights.
+    history_ : dict of {str: list}
+        The mean loss of each epoch, and more.
+    n_iter_ : int
+        Epochs.
+    converged_ : bool
+        Whether all epochs were walked.
     """
 
     validation_fraction: BelowOne = 0.0
@@ -141,6 +153,7 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         if whole:
             changes["patience"] = None
         settings = self._training(random_state=rng, **changes)
+        objective, data = changed(self, objective, data)
         if not whole and validation is None and self._held_fraction and isinstance(data, tuple):
             data, validation = hold_out(data, self._held_fraction, strata, rng)
         target = module if target is None else target
@@ -161,8 +174,9 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
                 for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                     change, previous = abs(previous - row["loss"]), row["loss"]
                     loop.record(change=change, attributes=self._so_far(weights), **row)
-                    if run.stopped and i + 1 >= known:
-                        loop.converged = True
+                    # the run says when it is over: a loss that stays the same does not
+                    loop.converged = bool(run.stopped) and i + 1 >= known
+                    if loop.converged:
                         break
         except BaseException:
             run.release()

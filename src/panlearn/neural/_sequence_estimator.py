@@ -57,6 +57,21 @@ class SequenceEstimator(DeepEstimator, _Learned):
         The share of states that are left out in training, below one.
     symbols : array-like or None, default=None
         The symbols that may come; those of the training sequences if not given.
+
+    Attributes
+    ----------
+    kind_ : {"vectors", "symbols"}
+        What the steps are.
+    symbols_ : ndarray of shape (n_symbols,)
+        The symbols, if the steps are symbols.
+    mean_, scale_ : ndarray of shape (n_features_in_,)
+        Mean and deviation of the vectors, if the steps are vectors; these are centred and scaled.
+    module_ : torch.nn.Module
+        The network.
+    n_features_in_ : int
+        Numbers in a vector.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the sequences were frames.
     """
 
     embedding_size: Count = 16
@@ -139,7 +154,15 @@ class SequenceEstimator(DeepEstimator, _Learned):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceClassifier(ClassifierMixin, SequenceEstimator):
-    """A network that gives each sequence a label; abstract."""
+    """A network that gives each sequence a label; abstract.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_outputs_ : int
+        Scores of the network, one a label.
+    """
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -217,7 +240,15 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceRegressor(RegressorMixin, SequenceEstimator):
-    """A network that gives each sequence a number, or several; abstract."""
+    """A network that gives each sequence a number, or several; abstract.
+
+    Attributes
+    ----------
+    target_mean_, target_scale_ : ndarray of shape () or (n_targets,)
+        Mean and deviation of the targets, by which they are scaled as well.
+    n_outputs_ : int
+        Targets of a sequence.
+    """
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

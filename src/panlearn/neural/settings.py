@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any, Literal, TypeVar
 
+from panlearn.core.documentation import document_keywords, inherit_documentation
 from panlearn.core.parameters import (
     BelowOne,
     Count,
@@ -53,7 +52,9 @@ class Settings:
     clip_norm : float, default=None
         The largest norm of the gradient; a longer one is shortened to it.
     accumulate : int, default=1
-        In how many pieces a batch is computed, to save memory; the step is the same.
+        In how many pieces a batch is computed, to save memory; the step is the same. An objective
+        that looks at its whole batch, as contrasts and balanced experts do, has one piece. Dropout
+        of texts that are padded to the longest of a piece depends on the pieces.
     ema_decay : float, default=None
         The decay of an exponential moving average of the weights, which validation sees and the
         module ends with. It warms up: of step t it is at most (1 + t) / (10 + t).
@@ -120,7 +121,7 @@ class Settings:
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        document(cls)
+        inherit_documentation(cls, Settings)
 
     def _training(self, **changes: Any) -> Settings:
         """These settings alone, with some of them changed."""
@@ -145,41 +146,8 @@ DECISIVE = (
     *("batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "clip_norm"),
     *("ema_decay", "precision", "freeze", "lora"),
 )
-_ENTRY = re.compile(r"^(\w+) : (.*?), default=.*\n((?:    .*\n)+)", re.MULTILINE)
-
-
-def document(cls: Any) -> None:
-    """Write the settings that a class inherits, with its defaults, into its docstring.
-
-    They come last among its parameters. A setting that the docstring already names is left to it.
-    """
-    text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    head, mark, tail = text.partition("\nAttributes\n------")
-    if mark:
-        if "\nParameters\n------" not in head:
-            head = head.rstrip() + "\n\nParameters\n----------"
-        bases = [base for base in cls.__mro__[1:] if issubclass(base, Settings)]
-        cls.__doc__ = head.rstrip() + "\n" + _entries(cls, bases, head) + mark + tail
 
 
 def document_function(function: F) -> F:
     """Write the settings into the docstring and the signature of a function of ``**settings``."""
-    head, mark, tail = inspect.cleandoc(function.__doc__ or "").partition("\nReturns\n-------")
-    function.__doc__ = head.rstrip() + "\n" + _entries(Settings, [Settings], head) + mark + tail
-    signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD]
-    settings = inspect.signature(Settings).parameters.values()
-    function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]
-    return function
-
-
-def _entries(cls: Any, bases: list[Any], head: str) -> str:
-    """The parameters that bases document and `head` does not, with the defaults of `cls`."""
-    named = set(re.findall(r"^(\w+) : ", head, re.MULTILINE))
-    found: dict[str, str] = {}
-    for base in bases:
-        for name, kind, body in _ENTRY.findall(inspect.cleandoc(base.__doc__ or "") + "\n"):
-            if name not in named and name not in found:
-                value = repr(getattr(cls, name)).replace("'", '"')
-                found[name] = f"{name} : {kind}, default={value}\n{body}"
-    return "".join(found.values())
+    return document_keywords(Settings)(function)

@@ -15,7 +15,7 @@ def contrastive_losses(
     one, other = nn.functional.normalize(one), nn.functional.normalize(other)
     every = torch.cat([step.gather(one), step.gather(other)])
     n = len(every) // 2
-    place = _places(one, step)
+    place = places(one, step)
     losses = torch.zeros(len(one), dtype=one.dtype, device=one.device)
     for view, own, partner in ((one, place, place + n), (other, place + n, place)):
         scores = view @ every.T / temperature
@@ -29,7 +29,7 @@ def paired_losses(
 ) -> torch.Tensor:
     """CLIP's: a row of one side has to find its own among all of the other side, and back."""
     one, other = nn.functional.normalize(one), nn.functional.normalize(other)
-    place, scale = _places(one, step), log_scale.exp()
+    place, scale = places(one, step), log_scale.exp()
     forward = scale * one @ step.gather(other).T
     backward = scale * other @ step.gather(one).T
     losses = [
@@ -74,7 +74,7 @@ def spread_and_rank(embedding: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     return (total / len(unit)).sqrt(), rank
 
 
-def _places(rows: torch.Tensor, step: Step) -> torch.Tensor:
+def places(rows: torch.Tensor, step: Step) -> torch.Tensor:
     """Where the rows at hand stand in the batch."""
     low = 0 if step.share.idle else step.share.low
     return low + torch.arange(len(rows), device=rows.device)

@@ -1,4 +1,4 @@
-"""Exact search among vectors by inner product or cosine."""
+"""Search among vectors by inner product or cosine, exactly or in lists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.derived import derived
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.threads import threads
@@ -26,13 +27,14 @@ from panlearn.retrieval._labels import (
     split_hits,
 )
 from panlearn.retrieval._top_k import push_rows
+from panlearn.retrieval.ivf import IVF, Lists
 
 QUERIES, VECTORS = 128, 4096  # of a block: its products stay in the cache
 
 
 @dataclass(eq=False, repr=False)
 class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
-    r"""Find the vectors nearest to a query by cosine or inner product, exactly.
+    r"""Find the vectors nearest to a query by cosine or inner product, exactly or nearly so.
 
     .. math::
         \mathrm{score}(q, x) = \frac{q \cdot x}{\lVert q \rVert\, \lVert x \rVert}
@@ -42,6 +44,8 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     ----------
     metric : {"cosine", "inner_product"}, default="cosine"
         What is compared. A vector of length zero has cosine 0 with all.
+    approximation : IVF or None, default=None
+        How `search` leaves out vectors that are hardly near; None looks at all.
 
     Attributes
     ----------
@@ -51,6 +55,11 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         The ids of the vectors, ascending.
     n_features_in_ : int
         How long a vector is.
+    lists_ : Lists
+        The centres of the approximation and the lists around them, if there is one.
+    recall_ : float
+        The share of the ten nearest that the approximation finds, measured with vectors of the
+        index, each without itself; absent if the search is exact.
     feature_names_in_ : ndarray of str
         Names of the columns, if the first vectors came as a data frame.
 
@@ -59,6 +68,11 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Blocks of queries are multiplied with blocks of vectors, on the machine's threads, and the best
     k of each query are kept in a heap: nothing of the size of all scores is formed. The cost is
     that of the products, and the result is exact. float32 is kept, and takes half the time.
+
+    With an approximation, `add` and `remove` keep the centres as they were fitted, so that they
+    give another index than a fit would; `fit` again when much has changed. The recall is measured
+    on a hundred vectors, whenever the vectors change. Queries that are unlike the vectors of the
+    index, as questions are unlike passages, find less. `transform` is exact.
 
     References
     ----------
@@ -77,6 +91,7 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     _: KW_ONLY
     metric: Literal["cosine", "inner_product"] = "cosine"
+    approximation: IVF | None = None
 
     @fitting
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
@@ -100,7 +115,8 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         vectors = self._vectors(X, reset=True)
         n = len(vectors)
         labels = np.arange(n) if ids is None else as_labels(ids, n)
-        return self._keep(labels, vectors)
+        learned = None if self.approximation is None else self.approximation.learn(vectors)
+        return self._keep(labels, vectors, learned)
 
     @fitting
     def add(self, X: Any, ids: Any = None) -> Self:
@@ -125,7 +141,7 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         new = set(labels.tolist())
         kept = np.array([i not in new for i in self.ids_.tolist()], dtype=bool)
         both = np.concatenate([self.vectors_[kept], vectors])
-        return self._keep(joined(self.ids_[kept], labels), both)
+        return self._keep(joined(self.ids_[kept], labels), both, getattr(self, "lists_", None))
 
     @fitting
     def remove(self, ids: Iterable[Any]) -> Self:
@@ -143,7 +159,8 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         self._require_fitted()
         kept = np.delete(np.arange(len(self.ids_)), positions(self.ids_, ids))
-        return self._keep(self.ids_[kept], self.vectors_[kept])
+        known = getattr(self, "lists_", None)
+        return self._keep(self.ids_[kept], self.vectors_[kept], known)
 
     def search(self, X: Any, k: int = 10, *, allowed: Any = None) -> list[Hits]:
         """Find the best vectors for each of some queries.
@@ -166,8 +183,11 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._require_fitted()
         queries = self._vectors(X, reset=False)
         labels, vectors = self.ids_, self.vectors_
-        if allowed is not None:
-            mask = as_mask(allowed, labels)
+        mask = None if allowed is None else as_mask(allowed, labels)
+        if hasattr(self, "lists_"):
+            places, scores = self._nearly(queries, min(check_k(k), len(labels)), mask)
+            return split_hits(labels, places, scores)
+        if mask is not None:
             labels, vectors = labels[mask], vectors[mask]
         places, scores = _best(queries, vectors, min(check_k(k), len(labels)))
         return split_hits(labels, places, scores)
@@ -203,10 +223,36 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         lengths = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
         return scaled / np.where(lengths > 0, lengths, 1)
 
-    def _keep(self, labels: np.ndarray, vectors: np.ndarray) -> Self:
+    def _keep(self, labels: np.ndarray, vectors: np.ndarray, known: Lists | None) -> Self:
         order = ranks(labels)
         self.ids_, self.vectors_ = as_labels(labels[order]), vectors[order]
+        if known is not None:
+            self.lists_ = Lists.of(known.centres, self.vectors_)
+            self.recall_ = self._recall()
         return self
+
+    @derived("vectors_", "lists_")
+    def _listed(self) -> np.ndarray:
+        """The vectors one list after the other."""
+        return self.vectors_[self.lists_.order]
+
+    def _nearly(
+        self, queries: np.ndarray, k: int, mask: np.ndarray | None
+    ) -> tuple[np.ndarray, ...]:
+        n_probe = 1 if self.approximation is None else self.approximation.n_probe
+        return self.lists_.best(queries, self._listed, k, n_probe, mask)
+
+    def _recall(self, sample: int = 100, k: int = 10) -> float:
+        """Compare what is found with what is nearest, for some vectors as queries."""
+        n = len(self.vectors_)
+        rows = np.linspace(0, n - 1, min(sample, n)).astype(np.int64)
+        asked, most = self.vectors_[rows], min(k + 1, n)
+        shares = []
+        exact, nearly = _best(asked, self.vectors_, most), self._nearly(asked, most, None)
+        for row, wanted, found in zip(rows, exact[0], nearly[0], strict=True):
+            wanted, found = wanted[wanted != row][:k], found[found != row][:k]
+            shares.append(np.isin(wanted, found).mean() if len(wanted) else 1.0)
+        return float(np.mean(shares)) if shares else 1.0
 
     @property
     def _n_features_out(self) -> int:

@@ -110,7 +110,7 @@ class HybridRetriever(TextModel):
         """
         if self.encoder is not None and not hasattr(self.encoder, "transform"):
             raise ValueError(f"encoder must have a method transform; got {self.encoder!r}")
-        documents, labels = _gather(self, X, ids)
+        documents, labels = gather(self, X, ids)
         labels = np.arange(len(documents)) if labels is None else labels
         words = BM25() if self.lexical is None else clone(self.lexical)
         self.lexical_ = words.fit(documents, ids=labels)
@@ -140,7 +140,7 @@ class HybridRetriever(TextModel):
             The retriever itself.
         """
         self._require_fitted()
-        documents, labels = _gather(self, X, ids)
+        documents, labels = gather(self, X, ids)
         if labels is None:
             labels = next_labels(self.dense_.ids_, len(documents))
         # copies, so that a failure of the second leaves the first as it was
@@ -216,7 +216,7 @@ class HybridRetriever(TextModel):
         return vectors.toarray()
 
 
-def _gather(estimator: Any, X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
+def gather(estimator: Any, X: Any, ids: Any) -> tuple[list[Any], np.ndarray | None]:
     """All documents of any source, as they came, and their labels if they have any."""
     if isinstance(X, Batches):
         blocks = []

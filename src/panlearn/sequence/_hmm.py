@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.em import expectation_maximisation
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, RandomState, check_parameters
 from panlearn.core.progress import Iterative
@@ -36,6 +37,11 @@ Prior = Annotated[float, Bounds(1, closed_low=True)] | np.ndarray
 
 class HiddenMarkovModel(Iterative, SequenceModel):
     """A chain of hidden states of which each step shows what its state emits."""
+
+    learned = shapes(
+        startprob_="(n_components,)",
+        transmat_="(n_components, n_components)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, any_order=True, missing=True)
 

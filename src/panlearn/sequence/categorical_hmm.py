@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -123,6 +124,11 @@ class CategoricalHMM(HiddenMarkovModel):
     >>> dice.predict_proba(list("ht")).shape
     (2, 2)
     """
+
+    learned = shapes(
+        emissionprob_="(n_components, n_categories)",
+        categories_="(n_categories,)",
+    )
 
     n_components: States = 1
     _: KW_ONLY

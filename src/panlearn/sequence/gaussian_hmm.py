@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.estimator import fitting
 from panlearn.core.gaussian import KINDS
+from panlearn.core.learned import COVARIANCES, shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows
@@ -134,6 +135,11 @@ class GaussianHMM(VectorHMM):
     >>> model.predict([X[:3], X[50:52]])  # two sequences
     [array([0, 0, 0]), array([1, 1])]
     """
+
+    learned = shapes(
+        means_="(n_components, n_features)",
+        covars_=COVARIANCES,
+    )
 
     n_components: States = 1
     _: KW_ONLY

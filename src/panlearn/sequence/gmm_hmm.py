@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.estimator import fitting
 from panlearn.core.gaussian import KINDS
+from panlearn.core.learned import By, shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows
@@ -165,6 +166,18 @@ class GMMHMM(VectorHMM):
     >>> model.means_[1].ravel().round(1)
     array([-6.1,  6.1])
     """
+
+    learned = shapes(
+        weights_="(n_components, n_mix)",
+        means_="(n_components, n_mix, n_features)",
+        covars_=By(
+            "covariance_type",
+            full="(n_components, n_mix, n_features, n_features)",
+            tied="(n_features, n_features)",
+            diag="(n_components, n_mix, n_features)",
+            spherical="(n_components, n_mix)",
+        ),
+    )
 
     n_components: States = 1
     n_mix: States = 1

@@ -10,6 +10,7 @@ import numpy as np
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState, check_parameters
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
@@ -144,6 +145,17 @@ class KalmanFilter(Iterative, LinearGaussianModel):
     >>> covariances.ravel().round(3)
     array([0.667, 1.667, 0.727])
     """
+
+    learned = shapes(
+        transition_="(n_states, n_states) or (*, n_states, n_states)",
+        control_="(n_states, n_controls) or (*, n_states, n_controls)",
+        transition_covariance_="(n_states, n_states) or (*, n_states, n_states)",
+        observation_="(n_features, n_states) or (*, n_features, n_states)",
+        observation_offset_="(n_features,)",
+        observation_covariance_="(n_features, n_features) or (*, n_features, n_features)",
+        initial_mean_="(n_states,)",
+        initial_covariance_="(n_states, n_states)",
+    )
 
     n_states: States | None = None
     _: KW_ONLY

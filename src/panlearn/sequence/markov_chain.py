@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.labels import missing
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import NonNegative, RandomState
@@ -79,6 +80,12 @@ class MarkovChain(Mergeable, SequenceModel):
     array([[0.33, 0.67],
            [1.  , 0.  ]])
     """
+
+    learned = shapes(
+        states_="(n_states,)",
+        transmat_="(n_states, n_states)",
+        startprob_="(n_states,)",
+    )
 
     _kept_none_if = "it was made of a known matrix and has no counts"
 

@@ -18,33 +18,6 @@ class MambaRegressor(MambaEstimator, SequenceRegressor):
 
     with z as in `MambaClassifier`.
 
-    Attributes
-    ----------
-    kind_ : {"vectors", "symbols"}
-        What the steps are.
-    symbols_ : ndarray of shape (n_symbols,)
-        The symbols, if the steps are symbols.
-    mean_, scale_ : ndarray of shape (n_features_in_,)
-        Mean and deviation of the vectors, if the steps are vectors; these are centred and scaled.
-    target_mean_, target_scale_ : ndarray of shape () or (n_targets,)
-        Mean and deviation of the targets, by which they are scaled as well.
-    n_outputs_ : int
-        Targets of a sequence.
-    weights_ : dict of {str: ndarray}
-        The weights.
-    module_ : torch.nn.Module
-        The network.
-    history_ : dict
-        The mean loss of each epoch, and more.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        Whether all epochs were walked.
-    n_features_in_ : int
-        Numbers in a vector.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if the sequences were frames.
-
     Notes
     -----
     As `MambaClassifier`; predictions are in the unit of y.

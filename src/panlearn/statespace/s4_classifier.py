@@ -18,33 +18,6 @@ class S4Classifier(S4Estimator, SequenceClassifier):
         p(y \mid x_{1:T}) = \operatorname{softmax}\Bigl(V \frac1T \sum_t \operatorname{norm}(z_t)
         + c\Bigr)
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    kind_ : {"vectors", "symbols"}
-        What the steps are.
-    symbols_ : ndarray of shape (n_symbols,)
-        The symbols, if the steps are symbols.
-    mean_, scale_ : ndarray of shape (n_features_in_,)
-        Mean and deviation of the vectors, if the steps are vectors; these are centred and scaled.
-    n_outputs_ : int
-        Scores of the network, one a label.
-    weights_ : dict of {str: ndarray}
-        The weights.
-    module_ : torch.nn.Module
-        The network.
-    history_ : dict
-        The mean loss of each epoch, and more.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        Whether all epochs were walked.
-    n_features_in_ : int
-        Numbers in a vector.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if the sequences were frames.
-
     Notes
     -----
     X is a list of sequences of any lengths: arrays of shape (T, d), or lists of symbols. A batch is

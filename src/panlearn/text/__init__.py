@@ -8,6 +8,7 @@ from panlearn.text import distance, fuzz, process
 from panlearn.text._cooccurrence import cooccurrence, pmi
 from panlearn.text._documents import WordTokenizer
 from panlearn.text.bpe_tokenizer import BPETokenizer
+from panlearn.text.chat import ChatTemplate
 from panlearn.text.cooccurrence_embedding import CooccurrenceEmbedding
 from panlearn.text.edit_distance import edit_distance, edit_distances, edit_operations
 from panlearn.text.fasttext_classifier import FastTextClassifier
@@ -26,6 +27,7 @@ from panlearn.text.wordpiece_tokenizer import WordPieceTokenizer
 __all__ = [
     "PLSA",
     "BPETokenizer",
+    "ChatTemplate",
     "CooccurrenceEmbedding",
     "FastTextClassifier",
     "GloVe",

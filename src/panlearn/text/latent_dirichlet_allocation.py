@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -119,6 +120,15 @@ class LatentDirichletAllocation(TopicModel):
     >>> model.transform(["plum and pear", "wave"]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
     True
     """
+
+    learned = shapes(
+        words_="(n_words,)",
+        components_="(n_components, n_words)",
+        doc_topic_="(n_documents, n_components)",
+        topics_="(n_tokens,) < n_components",
+        doc_topic_prior_="(n_components,)",
+        counts_="(n_words, n_components)",
+    )
 
     capabilities = Capabilities(sources=ANYWHERE, sparse=True)
 

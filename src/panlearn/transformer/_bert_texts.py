@@ -79,10 +79,14 @@ def is_pair(document: Any) -> bool:
 
 
 def frame(
-    tokenizer: WordPieceTokenizer, documents: list[Any], context: int, special: Any = "text"
+    tokenizer: WordPieceTokenizer,
+    documents: list[Any],
+    context: int,
+    special: Any = "text",
+    marks: tuple[str, str] = ("[CLS]", "[SEP]"),
 ) -> Rows:
     """Tokens of documents between marks, cut to the context: of a pair, the longer text first."""
-    first, end = (tokenizer.special_tokens_[mark] for mark in ("[CLS]", "[SEP]"))
+    first, end = (tokenizer.special_tokens_[mark] for mark in marks)
     pairs = np.array([is_pair(document) for document in documents], dtype=bool)
     texts = [text for d in documents for text in (d if is_pair(d) else (d,))]
     encoded = iter(tokenizer.encode_batch(texts, special=special))

@@ -15,11 +15,12 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor, nn
 
 from panlearn.core.parameters import Count, NonNegative, Positive
+from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.text import WordPieceTokenizer
 from panlearn.transformer._bert import BERTConfig, HeadedEncoder
-from panlearn.transformer._bert_texts import Rows, by_length, read_pairs
+from panlearn.transformer._bert_texts import Rows, by_length, frame, read_pairs
 from panlearn.transformer.bert import BERT, fit_tokenizer
 
 
@@ -46,6 +47,15 @@ class FineTuned(_Learned, DeepEstimator):
         The shape of the encoder if there is none to start from.
     schedule : str, callable or class, default="warmup_cosine"
         The factor of the learning rate over time, see `neural.train`.
+
+    Attributes
+    ----------
+    config_ : BERTConfig
+        The shape of the encoder.
+    tokenizer_ : WordPieceTokenizer
+        Text to tokens.
+    n_tokens_ : int
+        Size of the vocabulary.
     """
 
     encoder: BERT | FrozenEstimator | str | PathLike | None = None
@@ -122,6 +132,31 @@ class FineTuned(_Learned, DeepEstimator):
 
         data = (np.arange(len(rows)),)
         self._learn(module, objective, data, rng, rows=seen, strata=strata)
+
+    def _train_texts(
+        self,
+        documents: list[Any],
+        start: dict[str, np.ndarray],
+        loss: Callable[[Tensor, Tensor], Tensor],
+        aims: np.ndarray,
+        seen: ArrayRows,
+        strata: np.ndarray | None = None,
+    ) -> None:
+        """Minimise the loss of the outputs of whole texts against what is aimed at."""
+        rows = frame(self.tokenizer_, documents, self.config_.context)
+        wanted, weights = torch.from_numpy(aims), torch.from_numpy(seen.weight)
+
+        def losses(outputs: Tensor, index: Tensor) -> Any:
+            aim, share = (t[index.cpu()].to(outputs.device) for t in (wanted, weights))
+            return loss(outputs, aim), share
+
+        self._train(rows, start, losses, generator(self.random_state), seen, strata)
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """What the network gives for each text, (n_documents, n_outputs)."""
+        self._require_fitted()
+        rows = frame(self.tokenizer_, read_pairs(X), self.config_.context)
+        return self._computed(rows, (len(rows), self.n_outputs_))
 
     def _computed(self, rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
         """The outputs of each text, computed with those of like length."""

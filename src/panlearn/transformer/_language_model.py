@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import nn
 
+from panlearn.core.documentation import document_keywords
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
@@ -19,9 +20,8 @@ from panlearn.transformer._arrays import to_tensor
 from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._language import completion_log_probabilities, log_probabilities
 from panlearn.transformer._protocol import NextToken
+from panlearn.transformer._sampling import Sampling, Special
 from panlearn.transformer._texts import Answer, Completion, row_generators
-
-Special = Literal["text", "atomic", "refuse"]
 
 
 class LanguageModel(DeepEstimator):
@@ -122,17 +122,11 @@ class LanguageModel(DeepEstimator):
             raise ValueError(f"document {short[0]} has no token to predict from another")
         return log_probabilities(self._decoder, sequences, self.batch_size)
 
+    @document_keywords(Sampling)
     def generate(
         self,
         prompts: Any = "",
-        *,
-        max_tokens: int = 100,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float = 1.0,
-        stop: str | tuple[str, ...] | list[str] = (),
-        special: Special = "text",
-        random_state: RandomState = None,
+        **sampling: Any,
     ) -> Any:
         r"""Go on with one prompt, or with several at once.
 
@@ -140,22 +134,6 @@ class LanguageModel(DeepEstimator):
         ----------
         prompts : str, list of token ids, or list of these, default=""
             What to continue, of any lengths up to the context.
-        max_tokens : int, default=100
-            The most tokens to add. A text ends earlier at a token of ``end_tokens_``.
-        temperature : float, default=0.0
-            Zero takes the most probable token. Else one is drawn from
-            :math:`p_i \propto \exp(s_i / \text{temperature})`.
-        top_k : int, default=None
-            Draw from so many most probable tokens only.
-        top_p : float, default=1.0
-            Draw from the fewest tokens whose probability reaches this.
-        stop : str or list of str, default=()
-            A text ends before the first of these.
-        special : {"text", "atomic", "refuse"}, default="text"
-            What the name of a special token in a prompt is: letters like others; the token; or an
-            error.
-        random_state : int, Generator, RandomState or None, default=None
-            Seeds the draws.
 
         Returns
         -------
@@ -165,25 +143,20 @@ class LanguageModel(DeepEstimator):
         if not isinstance(prompts, str | list | tuple | np.ndarray):
             raise ValueError(f"prompts must be a str or a list; got a {type(prompts).__name__}")
         single = _is_one(prompts)
-        choice = Choice(temperature, top_k, top_p)
-        answers = self._answers([prompts] if single else list(prompts), stop, special)
-        for _ in self._steps(answers, max_tokens, choice, random_state):
+        how = Sampling(**sampling)
+        answers = self._answers([prompts] if single else list(prompts), how.stops, how.special)
+        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state):
             pass
         made = [answer.value for answer in answers]
         return made[0] if single else made
 
+    @document_keywords(Sampling, temperature=1.0)
     def complete(
         self,
         prompts: Any = "",
         *,
         n_samples: int = 1,
-        max_tokens: int = 100,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float = 1.0,
-        stop: str | tuple[str, ...] | list[str] = (),
-        special: Special = "text",
-        random_state: RandomState = None,
+        **sampling: Any,
     ) -> list[list[Completion]]:
         r"""Go on with each prompt several times, and tell how probable every token was.
 
@@ -193,21 +166,6 @@ class LanguageModel(DeepEstimator):
             What to continue.
         n_samples : int, default=1
             How often to continue each; every time has a random stream of its own.
-        max_tokens : int, default=100
-            The most tokens to add, as in `generate`, as are the next ones.
-        temperature : float, default=1.0
-            Zero takes the most probable token.
-        top_k : int, default=None
-            Draw from so many most probable tokens only.
-        top_p : float, default=1.0
-            Draw from the fewest tokens whose probability reaches this.
-        stop : str or list of str, default=()
-            A text ends before the first of these.
-        special : {"text", "atomic", "refuse"}, default="text"
-            What the name of a special token in a prompt is: letters like others; the token; or an
-            error.
-        random_state : int, Generator, RandomState or None, default=None
-            Seeds the draws.
 
         Returns
         -------
@@ -217,9 +175,9 @@ class LanguageModel(DeepEstimator):
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1; got {n_samples}")
         each = [prompts] if _is_one(prompts) else list(prompts)
-        answers = self._answers([p for p in each for _ in range(n_samples)], stop, special)
-        choice = Choice(temperature, top_k, top_p)
-        for _ in self._steps(answers, max_tokens, choice, random_state, scored=True):
+        how = Sampling(**{"temperature": 1.0} | sampling)
+        answers = self._answers([p for p in each for _ in range(n_samples)], how.stops, how.special)
+        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state, scored=True):
             pass
         found = [answer.completion() for answer in answers]
         return [found[i : i + n_samples] for i in range(0, len(found), n_samples)]
@@ -255,17 +213,11 @@ class LanguageModel(DeepEstimator):
                 found += [row[real].astype(float) for row, real in rows]
         return found
 
+    @document_keywords(Sampling)
     def stream(
         self,
         prompt: str = "",
-        *,
-        max_tokens: int = 100,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float = 1.0,
-        stop: str | tuple[str, ...] | list[str] = (),
-        special: Special = "text",
-        random_state: RandomState = None,
+        **sampling: Any,
     ) -> Iterator[str]:
         """Go on with one prompt and give the text as it comes; its pieces join to `generate`'s.
 
@@ -273,21 +225,6 @@ class LanguageModel(DeepEstimator):
         ----------
         prompt : str, default=""
             What to continue.
-        max_tokens : int, default=100
-            The most tokens to add.
-        temperature : float, default=0.0
-            As in `generate`, as are the next ones.
-        top_k : int, default=None
-            Draw from so many most probable tokens only.
-        top_p : float, default=1.0
-            Draw from the fewest tokens whose probability reaches this.
-        stop : str or list of str, default=()
-            The text ends before the first of these.
-        special : {"text", "atomic", "refuse"}, default="text"
-            What the name of a special token in a prompt is: letters like others; the token; or an
-            error.
-        random_state : int, Generator, RandomState or None, default=None
-            Seeds the draws.
 
         Yields
         ------
@@ -296,21 +233,20 @@ class LanguageModel(DeepEstimator):
         """
         if not isinstance(prompt, str):
             raise ValueError(f"prompt must be a str; got a {type(prompt).__name__}")
-        (answer,) = answers = self._answers([prompt], stop, special)
-        choice = Choice(temperature, top_k, top_p)
-        for _ in self._steps(answers, max_tokens, choice, random_state):
+        how = Sampling(**sampling)
+        (answer,) = answers = self._answers([prompt], how.stops, how.special)
+        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state):
             if piece := answer.fresh():
                 yield piece
         if piece := answer.fresh(final=True):
             yield piece
 
-    def _answers(self, prompts: list[Any], stop: Any, special: Special = "text") -> list[Answer]:
+    def _answers(
+        self, prompts: list[Any], stops: Sequence[str], special: Special = "text"
+    ) -> list[Answer]:
         self._require_fitted()
         if not prompts:
             raise ValueError("there is no prompt; an empty text, '', is one")
-        stops = [stop] if isinstance(stop, str) else list(stop)
-        if not all(isinstance(s, str) and s for s in stops):
-            raise ValueError(f"stop must be non-empty strings; got {stops!r}")
         if stops and self.tokenizer_ is None:
             raise ValueError("there is no tokenizer, so no text to look for stop strings in")
         context, answers = self.config_.context, []
@@ -328,7 +264,7 @@ class LanguageModel(DeepEstimator):
                     "the end of it"
                 )
             decode = self._decoding(continued=n_given > started)
-            answers.append(Answer(ids, decode, stops, text=text))
+            answers.append(Answer(ids, decode, list(stops), text=text))
         return answers
 
     @property
@@ -359,20 +295,25 @@ class LanguageModel(DeepEstimator):
         answers: list[Answer],
         max_tokens: int,
         choice: Choice,
-        random_state: RandomState,
+        random_state: RandomState | list[np.random.Generator],
         scored: bool = False,
     ) -> Iterator[None]:
-        """Add a token to every answer that has not ended, again and again."""
-        if max_tokens < 0:
-            raise ValueError(f"max_tokens must be zero or more; got {max_tokens}")
+        """Add a token to every answer that has not ended, again and again.
+
+        What is drawn comes from one seed for all, or from a generator of each row.
+        """
         if not max_tokens:
             return
         prompts = [answer.prompt for answer in answers]
+        if isinstance(random_state, list):
+            generators = random_state
+        else:
+            generators = row_generators(prompts, generator(random_state))
         generation = self._generation(
             prompts,
             max_tokens=max_tokens,
             choice=choice,
-            generators=row_generators(prompts, generator(random_state)),
+            generators=generators,
             scored=scored,
         )
         for _ in range(max_tokens):

@@ -21,7 +21,10 @@ from panlearn.transformer._encoder import Block, initialise
 
 
 class VisionEncoder(nn.Module):
-    """Patches, a token for the class, positions, blocks with the norm first, and a head."""
+    """Patches, a token for the class, positions, blocks with the norm first, and a head.
+
+    CLIP's has no constants in the first and the last layer, and a norm before the first block.
+    """
 
     def __init__(
         self,
@@ -36,14 +39,18 @@ class VisionEncoder(nn.Module):
         dropout: float = 0.0,
         norm_epsilon: float = 1e-12,
         activation: str = "gelu",
+        bias: bool = True,
+        norm_embedded: bool = False,
     ) -> None:
         super().__init__()
         channels, high, wide = image_shape
         self.dropout = dropout
-        self.patches = nn.Conv2d(channels, width, patch, stride=patch)
+        self.patches = nn.Conv2d(channels, width, patch, stride=patch, bias=bias)
         self.first = nn.Parameter(torch.zeros(1, 1, width))
         n_places = 1 + (high // patch[0]) * (wide // patch[1])
         self.positions = nn.Parameter(torch.zeros(1, n_places, width))
+        normed = nn.LayerNorm(width, eps=norm_epsilon) if norm_embedded else nn.Identity()
+        self.first_norm: nn.Module = normed
         self.blocks: Any = nn.ModuleList(
             Block(
                 *(width, n_heads, hidden),
@@ -55,7 +62,7 @@ class VisionEncoder(nn.Module):
             for _ in range(n_layers)
         )
         self.norm = nn.LayerNorm(width, eps=norm_epsilon)
-        self.head = nn.Linear(width, n_outputs)
+        self.head = nn.Linear(width, n_outputs, bias=bias)
         initialise(self, width)
         fan = channels * math.prod(patch)
         nn.init.trunc_normal_(self.patches.weight, std=1 / math.sqrt(fan))
@@ -66,7 +73,7 @@ class VisionEncoder(nn.Module):
         """Patches as tokens after that of the class, with their places, (n, 1 + N, width)."""
         x = self.patches(images).flatten(2).transpose(1, 2)
         x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1) + self.positions
-        return drop(x, self.dropout, self.training)
+        return drop(self.first_norm(x), self.dropout, self.training)
 
     def states(self, images: Tensor) -> Tensor:
         """Give the states of all tokens, shape (n, 1 + N, width)."""

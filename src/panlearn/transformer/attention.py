@@ -125,6 +125,7 @@ def attention(
     value: Tensor,
     *,
     mask: Tensor | None = None,
+    score_bias: Tensor | None = None,
     causal: bool = False,
     window: int | None = None,
     dropout: float = 0.0,
@@ -141,6 +142,8 @@ def attention(
         What each token says.
     mask : tensor of bool that broadcasts to (..., n_heads, n, m), default=None
         True where looking is allowed. A query that may look at nothing gives zeros.
+    score_bias : tensor that broadcasts to (..., n_heads, n, m), default=None
+        Is added to the scores before the softmax, such as one that relative positions have.
     causal : bool, default=False
         Whether to allow, besides, only what `causal_mask` allows.
     window : int, default=None
@@ -155,22 +158,29 @@ def attention(
     n, m = query.shape[-2], key.shape[-2]
     group = _group(query, key)
     window = None if window is None or not causal or window >= m else window
-    if n == 1 and window is not None:
+    plain = score_bias is None
+    if n == 1 and window is not None and plain:
         key, value = key[..., -window:, :], value[..., -window:, :]
         mask = mask if mask is None or mask.shape[-1] == 1 else mask[..., -window:]
         m, window = window, None
-    if n == 1 and not dropout and (mask is None or mask.shape[-3] == 1):
+    if n == 1 and not dropout and plain and (mask is None or mask.shape[-3] == 1):
         return _of_one_query(query, key, value, mask, group)
     if group > 1:
         key, value = (t.repeat_interleave(group, dim=-3) for t in (key, value))
-    if causal and mask is None and window is None and not dropout and _causal.suits(query, key):
+    exact = mask is None and window is None and not dropout and plain
+    if causal and exact and _causal.suits(query, key):
         return _causal.causal_attention(query, key, value)
-    if causal and (mask is not None or window is not None or n != m):
+    if causal and (mask is not None or window is not None or n != m or not plain):
         lower = causal_mask(n, m, window=window).to(query.device)
         mask, causal = lower if mask is None else mask & lower, False
     if dropout and current_step() is not None:  # the fused kernel draws from a global generator
-        return drop(attention_weights(query, key, mask=mask, causal=causal), dropout) @ value
-    mean = F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal)
+        shown = attention_weights(query, key, mask=mask, score_bias=score_bias, causal=causal)
+        return drop(shown, dropout) @ value
+    look = mask
+    if score_bias is not None:
+        added = score_bias.to(query.dtype)
+        look = added if mask is None else added.masked_fill(~mask, -torch.inf)
+    mean = F.scaled_dot_product_attention(query, key, value, look, dropout, is_causal=causal)
     if mask is None:
         return mean
     return mean.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
@@ -200,6 +210,7 @@ def attention_weights(
     key: Tensor,
     *,
     mask: Tensor | None = None,
+    score_bias: Tensor | None = None,
     causal: bool = False,
     window: int | None = None,
 ) -> Tensor:
@@ -213,6 +224,8 @@ def attention_weights(
         What each token answers to.
     mask : tensor of bool that broadcasts to (..., n_heads, n, m), default=None
         True where looking is allowed.
+    score_bias : tensor that broadcasts to (..., n_heads, n, m), default=None
+        Is added to the scores before the softmax.
     causal : bool, default=False
         Whether to allow, besides, only what `causal_mask` allows.
     window : int, default=None
@@ -225,6 +238,7 @@ def attention_weights(
     """
     key = key.repeat_interleave(_group(query, key), dim=-3)
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    scores = scores if score_bias is None else scores + score_bias
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
     if causal:
         allowed = allowed & causal_mask(*scores.shape[-2:], window=window).to(scores.device)
@@ -327,13 +341,15 @@ class MultiHeadAttention(nn.Module):
         memory: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        score_bias: Tensor | None = None,
         causal: bool = False,
         rotation: Tensor | None = None,
         remember: Callable[..., Sequence[Tensor]] | None = None,
     ) -> Tensor:
         """Let the tokens x look at themselves, or at those of `memory`.
 
-        `rotation` turns queries and keys by their positions. `remember` takes the new keys and
+        `score_bias` is added to the scores, and `rotation` turns queries and keys by their
+        positions. `remember` takes the new keys and
         values and gives all there are: a cache.
         """
         query, key, value = self.heads(x, memory, rotation)
@@ -341,7 +357,12 @@ class MultiHeadAttention(nn.Module):
             key, value = remember(key, value)
         dropout = self.dropout if self.training else 0.0
         mean = attention(
-            query, key, value, mask=mask, causal=causal, window=self.window, dropout=dropout
+            *(query, key, value),
+            mask=mask,
+            score_bias=score_bias,
+            causal=causal,
+            window=self.window,
+            dropout=dropout,
         )
         return self.output(mean.transpose(1, 2).flatten(2))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import torch
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,10 +16,8 @@ from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
-from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.neural._scaling import moments
-from panlearn.transformer._bert_texts import frame, read_pairs
 from panlearn.transformer._fine_tuning import FineTuned, read_labelled
 
 
@@ -34,22 +32,8 @@ class BERTClassifier(ClassifierMixin, FineTuned):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    weights_ : dict of {str: ndarray}
-        What was learned.
-    config_ : BERTConfig
-        The shape of the encoder.
-    tokenizer_ : WordPieceTokenizer
-        Text to tokens.
-    n_tokens_ : int
-        Size of the vocabulary.
     n_outputs_ : int
         Scores of the network, one a class.
-    history_ : dict of {str: list}
-        Losses of each epoch.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        Whether training ended by itself.
 
     Notes
     -----
@@ -97,21 +81,10 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         require_two_classes(self.classes_)
         self.n_outputs_ = len(self.classes_)
         start = self._begin(documents)
-        rows = frame(self.tokenizer_, documents, self.config_.context)
-        wanted, weights = torch.from_numpy(codes), torch.from_numpy(weight)
-
-        def losses(scores: Tensor, index: Tensor) -> Any:
-            labels, share = (t[index.cpu()].to(scores.device) for t in (wanted, weights))
-            return F.cross_entropy(scores, labels, reduction="none"), share
-
-        rng, seen = generator(self.random_state), ArrayRows(documents, labels, weight)
-        self._train(rows, start, losses, rng, seen, strata=codes)
+        loss = functools.partial(F.cross_entropy, reduction="none")
+        seen = ArrayRows(documents, labels, weight)
+        self._train_texts(documents, start, loss, codes, seen, strata=codes)
         return self
-
-    def _scores(self, X: Any) -> np.ndarray:
-        self._require_fitted()
-        rows = frame(self.tokenizer_, read_pairs(X), self.config_.context)
-        return self._computed(rows, (len(rows), self.n_outputs_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Give the scores of the classes before the softmax.
@@ -126,7 +99,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         ndarray of shape (n_documents, n_classes)
             For two classes the difference, of shape (n_documents,).
         """
-        scores = self._scores(X)
+        scores = self._outputs(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -141,7 +114,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         -------
         ndarray of shape (n_documents, n_classes)
         """
-        return np.exp(log_softmax(self._scores(X), axis=1))
+        return np.exp(log_softmax(self._outputs(X), axis=1))
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the most probable label of each text.
@@ -155,7 +128,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         -------
         ndarray of shape (n_documents,)
         """
-        scores = self._scores(X)
+        scores = self._outputs(X)
         return self.classes_[scores.argmax(axis=1)]
 
 
@@ -170,22 +143,10 @@ class BERTRegressor(RegressorMixin, FineTuned):
     ----------
     target_mean_, target_scale_ : float
         The numbers :math:`\mu` and :math:`\sigma`: mean and deviation of the targets.
-    weights_ : dict of {str: ndarray}
-        What was learned.
-    config_ : BERTConfig
-        The shape of the encoder.
-    tokenizer_ : WordPieceTokenizer
-        Text to tokens.
-    n_tokens_ : int
-        Size of the vocabulary.
     n_outputs_ : int
         One.
     history_ : dict of {str: list}
         Losses of each epoch, half the squared error in deviations.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        Whether training ended by itself.
 
     Notes
     -----
@@ -233,16 +194,9 @@ class BERTRegressor(RegressorMixin, FineTuned):
         if not (self.warm_start and "target_mean_" in vars(self)):
             mean, scale = moments(targets[:, None], weight)
             self.target_mean_, self.target_scale_ = float(mean[0]), float(scale[0])
-        rows = frame(self.tokenizer_, documents, self.config_.context)
         scaled = (targets - self.target_mean_) / self.target_scale_
-        wanted, weights = torch.from_numpy(scaled.astype(np.float32)), torch.from_numpy(weight)
-
-        def losses(found: Tensor, index: Tensor) -> Any:
-            aims, share = (t[index.cpu()].to(found.device) for t in (wanted, weights))
-            return (found[:, 0] - aims).square() / 2, share
-
-        rng, seen = generator(self.random_state), ArrayRows(documents, targets, weight)
-        self._train(rows, start, losses, rng, seen)
+        seen = ArrayRows(documents, targets, weight)
+        self._train_texts(documents, start, _half_square, scaled.astype(np.float32), seen)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -257,7 +211,9 @@ class BERTRegressor(RegressorMixin, FineTuned):
         -------
         ndarray of shape (n_documents,)
         """
-        self._require_fitted()
-        rows = frame(self.tokenizer_, read_pairs(X), self.config_.context)
-        found = self._computed(rows, (len(rows), 1))[:, 0]
+        found = self._outputs(X)[:, 0]
         return found.astype(np.float64) * self.target_scale_ + self.target_mean_
+
+
+def _half_square(found: Tensor, aims: Tensor) -> Tensor:
+    return (found[:, 0] - aims).square() / 2

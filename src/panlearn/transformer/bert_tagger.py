@@ -31,22 +31,8 @@ class BERTTagger(FineTuned):
     ----------
     tags_ : ndarray of shape (n_tags,)
         The tags.
-    weights_ : dict of {str: ndarray}
-        What was learned.
-    config_ : BERTConfig
-        The shape of the encoder.
-    tokenizer_ : WordPieceTokenizer
-        Text to tokens.
-    n_tokens_ : int
-        Size of the vocabulary.
     n_outputs_ : int
         Scores of the network, one a tag.
-    history_ : dict of {str: list}
-        Losses of each epoch.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        Whether training ended by itself.
 
     Notes
     -----

@@ -5,28 +5,27 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-import torch
-from torch import nn
-from torch.nn import functional as F
+from torch import Tensor, nn
 
-from panlearn.core.estimator import fitting
 from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
-from panlearn.core.random import generator
-from panlearn.core.sources import Sequences
-from panlearn.neural import _sequences
-from panlearn.neural._estimator import DeepEstimator
-from panlearn.neural._recurrence import Ragged, within
-from panlearn.neural.seq2seq import _targets
+from panlearn.neural._sequence_pairs import SequencePairs
+from panlearn.transformer import _t5_files
 from panlearn.transformer._seq2seq import EncoderDecoder, search
+from panlearn.transformer._t5 import T5, T5Config
 
-_ROWS = 256  # sources of a batch when nothing is learned
+
+class _Learned:
+    """What `fit` sets; here, and not among the fields."""
+
+    config_: T5Config | None
 
 
 @dataclass(eq=False, repr=False)
-class Seq2Seq(DeepEstimator):
+class Seq2Seq(SequencePairs, _Learned):
     r"""A transformer that reads a source and writes a target, looking at both.
 
     .. math::
@@ -47,37 +46,19 @@ class Seq2Seq(DeepEstimator):
     norm_first : bool, default=False
         Whether norms stand before the branches, with one more at each end, and not after the sums
         as in the paper.
-    label_smoothing : float, default=0.1
-        The share of the target that is spread over all symbols, below one.
     warmup : int, default=100
         Steps over which the learning rate rises, with the schedule "inverse_sqrt".
     schedule : str, callable or class, default="inverse_sqrt"
         The factor of the learning rate over time: "inverse_sqrt" rises linearly to 1 and falls with
         the root of the step; else as in `neural.train`.
-    beam_width : int, default=1
-        How many beginnings of an answer `predict` keeps; with 1 it takes the best symbol each time.
     length_penalty : float, default=0.6
         The power :math:`\alpha`: answers are compared by
         :math:`\log p(y \mid x) / ((5 + T) / 6)^\alpha`, T with the end.
-    symbols : array-like or None, default=None
-        The symbols that a source may hold; those of the training sources if not given.
 
     Attributes
     ----------
-    symbols_ : ndarray of shape (n_symbols,)
-        The symbols of sources.
-    target_symbols_ : ndarray of shape (n_target_symbols,)
-        The symbols of targets.
-    max_length_ : int
-        The most symbols that `predict` gives: twice those of the longest target, and ten.
-    weights_ : dict of {str: ndarray}
-        The weights.
-    history_ : dict
-        The mean loss of a symbol in each epoch, and more.
-    n_iter_ : int
-        Epochs.
-    converged_ : bool
-        Whether all epochs were walked.
+    config_ : T5Config or None
+        The shape of a T5 that was read; None for the one of the paper, which the fields tell.
 
     Notes
     -----
@@ -89,10 +70,16 @@ class Seq2Seq(DeepEstimator):
     beginning can become better than the best answer that has ended. The tables of sources and
     targets and the last layer are three; the paper shares one among them.
 
+    A T5 that `from_pretrained` reads has the parts of its own that `T5Config` names. In training
+    it leaves out no weights of attention.
+
     References
     ----------
     Vaswani, A. et al. (2017). Attention is all you need. Advances in Neural Information Processing
     Systems 30. https://arxiv.org/abs/1706.03762
+
+    Raffel, C. et al. (2020). Exploring the limits of transfer learning with a unified text-to-text
+    transformer. Journal of Machine Learning Research 21. https://arxiv.org/abs/1910.10683
 
     Wu, Y. et al. (2016). Google's neural machine translation system: bridging the gap between human
     and machine translation. https://arxiv.org/abs/1609.08144
@@ -122,81 +109,12 @@ class Seq2Seq(DeepEstimator):
     label_smoothing: BelowOne = 0.1
     warmup: Count = 100
     schedule: str | Callable = "inverse_sqrt"
-    beam_width: Count = 1
     length_penalty: NonNegative[float] = 0.6
-    symbols: np.ndarray | None = None
     learning_rate: Positive[float] = 3e-3
-    clip_norm: Positive[float] | None = 1.0
-
-    @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from pairs of sequences.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (S,)
-            Sources, sequences of symbols of any lengths.
-        y : list of array-like of shape (T,)
-            The target of each.
-        sample_weight : array-like of shape (n_pairs,), default=None
-            Weights of the pairs.
-
-        Returns
-        -------
-        Seq2Seq
-            The model itself.
-        """
-        if y is None:
-            raise ValueError("Seq2Seq requires y to be passed, but the target y is None")
-        if self.width % self.n_heads or self.width % 2:
-            raise ValueError(
-                f"width={self.width} must be even and a multiple of n_heads={self.n_heads}"
-            )
-        source, single = _sequences.read(self, X, "symbols", reset=True)
-        target = _targets(self, [y] if single else y)
-        if len(source) != len(target):
-            raise ValueError(f"X holds {len(source)} sources and y {len(target)} targets")
-        weight = _sequences.read_weights(sample_weight, len(source))
-        self.symbols_ = _sequences.symbols(source, self.symbols, "symbols")
-        self.target_symbols_ = _sequences.symbols(target, None, "y")
-        self.max_length_ = 2 * int(target.lengths.max()) + 10
-        objective = self._objective(
-            _sequences.coded(source, self.symbols_, "symbols"), self._closed(target), weight
-        )
-        rng = generator(self.random_state)
-        changes: dict[str, Any] = {}
-        if self.schedule == "inverse_sqrt":
-            changes["schedule"] = functools.partial(inverse_root, warmup=self.warmup)
-        data = (np.flatnonzero(weight > 0),)
-        self._learn(self._initial(rng), objective, data, rng, **changes)
-        return self
-
-    def _closed(self, target: Sequences) -> Sequences:
-        """Codes of targets, each with the end behind it."""
-        codes = _sequences.coded(target, self.target_symbols_, "y")
-        closed = np.insert(codes.values, codes.offsets[1:], len(self.target_symbols_))
-        return Sequences(closed, codes.offsets + np.arange(len(codes.offsets)))
-
-    def _objective(self, source: Sequences, target: Sequences, weight: np.ndarray) -> Any:
-        """The losses of all symbols of the targets of a batch, given by their numbers."""
-        sources, targets = (Ragged(s.values, s.offsets) for s in (source, target))
-        weights = torch.from_numpy(weight)
-
-        def objective(module: nn.Module, batch: Any) -> Any:
-            (index,) = batch
-            wanted, lengths = targets(index)
-            scores = module(*sources(index), wanted)
-            there = within(lengths, wanted.shape[1])
-            each = weights[index.cpu()].to(scores)[:, None].expand(there.shape)
-            smoothing = self.label_smoothing if module.training else 0.0
-            losses = F.cross_entropy(
-                scores[there], wanted[there], reduction="none", label_smoothing=smoothing
-            )
-            return losses, each[there]
-
-        return objective
 
     def _build(self) -> nn.Module:
+        if getattr(self, "config_", None) is not None:
+            return T5(self.config_, dropout=self.dropout)
         n_sources, n_targets = len(self.symbols_), len(self.target_symbols_)
         return EncoderDecoder(
             *(n_sources, n_targets, self.width, self.n_heads, self.hidden or 4 * self.width),
@@ -205,96 +123,70 @@ class Seq2Seq(DeepEstimator):
             norm_before=self.norm_first,
         )
 
-    def _sources(self, X: Any) -> tuple[Ragged, int, bool]:
-        self._require_fitted()
-        source, single = _sequences.read(self, X, "symbols", reset=False)
-        codes = _sequences.coded(source, self.symbols_, "symbols")
-        return Ragged(codes.values, codes.offsets), len(codes), single
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | PathLike[str], *, max_length: int = 128, device: str = "cpu"
+    ) -> Self:
+        """Read a T5 from a folder of Hugging Face: safetensors, never pickle.
 
-    def predict(self, X: Any) -> Any:
-        """Give the target that the search finds best for each source.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (S,)
-            Sources, or a single one.
-
-        Returns
-        -------
-        list of ndarray of shape (T,)
-            Symbols of targets; for a single source the array alone.
-        """
-        sources, n, single = self._sources(X)
-        module: Any = self.module_
-        device, found = next(module.parameters()).device, []
-        with torch.inference_mode():
-            for index in torch.arange(n).split(_ROWS):
-                batch = sources(index.to(device))
-                most, penalty = self.max_length_, self.length_penalty
-                found += search(module, *batch, int(self.beam_width), most, penalty)
-        answers = [self.target_symbols_[np.array(codes, dtype=int)] for codes in found]
-        return answers[0] if single else answers
-
-    def alignment(self, X: Any, y: Any = None) -> Any:
-        """Give the weights with which step i of a target looks at step j of its source.
+        Symbols are the numbers of tokens. What the tokenizer of T5 makes of a text ends with the
+        end token, and so must a source; targets are without it. The model has ``warm_start=True``:
+        `fit` goes on from the weights.
 
         Parameters
         ----------
-        X : list of array-like of shape (S,)
-            Sources, or a single one.
-        y : list of array-like of shape (T,), default=None
-            Their targets; by default those that are predicted.
+        folder : path
+            Holds ``config.json``, and ``model.safetensors`` or its shards with their index.
+        max_length : int, default=128
+            The most tokens that `predict` gives.
+        device : str, default="cpu"
+            Where the module computes.
 
         Returns
         -------
-        list of ndarray of shape (T + 1, S)
-            The mean over the heads of the last layer. Rows sum to one; the last is that of the end.
-            For a single source the array alone.
+        Seq2Seq
+            As if it were fitted. Its ``length_penalty`` is zero.
         """
-        sources, n, single = self._sources(X)
-        answers = self.predict(X) if y is None else y
-        answers = [answers] if single else list(answers)
-        if len(answers) != n:
-            raise ValueError(f"X holds {n} sources and y {len(answers)} targets")
-        module: Any = self.module_
-        device, found = next(module.parameters()).device, []
-        with torch.inference_mode():
-            for i, answer in enumerate(answers):
-                codes = np.array([len(self.target_symbols_)])
-                if len(answer):
-                    codes = self._closed(_targets(self, [answer])).values
-                batch = sources(torch.tensor([i], device=device))
-                aims = torch.tensor(codes[None], device=device)
-                found.append(module.alignment(*batch, aims)[0].cpu().numpy())
-        return found[0] if single else found
+        config, weights, dropout = _t5_files.read(folder)
+        model = cls(
+            config.width,
+            n_layers=config.n_layers,
+            n_heads=config.n_heads,
+            hidden=config.hidden,
+            dropout=dropout,
+            norm_first=True,
+            length_penalty=0.0,
+            warm_start=True,
+            device=device,
+        )
+        model.config_, model.weights_, model.max_length_ = config, weights, max_length
+        model.symbols_ = np.arange(config.n_tokens)
+        model.target_symbols_ = np.delete(model.symbols_, config.end)
+        return model
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Give the share of sources whose target is predicted without a fault.
+    def _checked(self) -> dict[str, Any]:
+        if not (self.warm_start and "weights_" in vars(self)):
+            self.config_ = None
+            self._check_shape()
+        if self.schedule == "inverse_sqrt":
+            return {"schedule": functools.partial(inverse_root, warmup=self.warmup)}
+        return {}
 
-        Parameters
-        ----------
-        X : list of array-like of shape (S,)
-            Sources.
-        y : list of array-like of shape (T,)
-            Their targets.
-        sample_weight : array-like of shape (n_pairs,), default=None
-            Weights of the pairs.
+    def _check_shape(self) -> None:
+        if self.width % self.n_heads or self.width % 2:
+            raise ValueError(
+                f"width={self.width} must be even and a multiple of n_heads={self.n_heads}"
+            )
 
-        Returns
-        -------
-        float
-        """
-        found = self.predict(list(X))
-        weight = _sequences.read_weights(sample_weight, len(found))
-        right = [np.array_equal(a, np.asarray(b)) for a, b in zip(found, y, strict=True)]
-        return float(np.average(right, weights=weight))
+    def _scores(self, module: Any, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        return module(source, lengths, target)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.categorical = True
-        tags.target_tags.required = True
-        return tags
+    def _looks(self, module: Any, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        return module.alignment(source, lengths, target)
+
+    def _search(self, module: Any, source: Tensor, lengths: Tensor) -> list[list[int]]:
+        width, penalty = int(self.beam_width), self.length_penalty
+        return search(module, source, lengths, width, self.max_length_, penalty)
 
 
 def inverse_root(step: Any, warmup: int) -> Any:

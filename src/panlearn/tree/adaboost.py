@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.tree._base import (
@@ -102,6 +103,12 @@ class AdaBoostClassifier(ProbabilisticClassifier):
     >>> model.score(X[1::2], y[1::2]) > 0.92
     True
     """
+
+    learned = shapes(
+        estimator_weights_="(n_members,)",
+        estimator_errors_="(n_members,)",
+        feature_importances_="(n_features,)",
+    )
 
     capabilities = Capabilities(missing=True, sparse=True)
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, va
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
@@ -105,6 +106,12 @@ class BaggingClassifier(ProbabilisticClassifier):
     >>> model.oob_score_ > 0.9
     True
     """
+
+    learned = shapes(
+        estimators_samples_="n_members of (*,)",
+        estimators_features_="n_members of (*,) < n_features",
+        oob_decision_function_="(n_samples, n_classes)",
+    )
 
     capabilities = Capabilities(missing=True, sparse=True)
 

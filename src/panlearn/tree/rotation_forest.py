@@ -10,6 +10,7 @@ import numpy as np
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import Bounds, Jobs, Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
@@ -89,6 +90,12 @@ class RotationForestClassifier(ProbabilisticClassifier):
     >>> model.score(X[1::2], y[1::2]) > 0.92
     True
     """
+
+    learned = shapes(
+        data_min_="(n_features,)",
+        data_max_="(n_features,)",
+        rotations_="(n_members, n_features, n_features)",
+    )
 
     capabilities = Capabilities()
 

@@ -47,8 +47,9 @@ def pgd(
     ----------
     model : torch.nn.Module, or a fitted classifier
         A module takes X as a tensor and gives a score for each class, or one for two. Of a
-        classifier, panlearn's networks and every model with ``coef_`` have exact gradients; any
-        other, a pipeline too, is asked for scores.
+        classifier, panlearn's networks, every model with ``coef_``, and with an RBF, linear or
+        polynomial kernel SVC, LSSVC and GaussianProcessClassifier of two classes have exact
+        gradients; any other, a pipeline too, is asked for scores.
     X : array-like of shape (n, ...)
         The rows, as the model takes them.
     y : array-like of shape (n,)

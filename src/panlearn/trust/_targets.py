@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from panlearn.core.extras import require
+from panlearn.trust._kernel_slopes import Machine, machine_of, votes_of_pairs
 
 Gradient = Literal["auto", "exact", "differences", "random"]
 
@@ -79,6 +80,25 @@ class LinearTarget:
             np.vstack([np.zeros_like(self.coef), self.coef]) if len(self.coef) == 1 else self.coef
         )
         return scores, (weights @ rows).astype(X.dtype)
+
+
+@dataclass
+class KernelTarget:
+    """A kernel machine of two classes, by the slopes of its kernel."""
+
+    classes: np.ndarray
+    machine: Machine
+    queries: int = 0
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """The sum over the centres."""
+        self.queries += len(X)
+        return _two_columns(self.machine.score(X.astype(float)))
+
+    def loss_and_gradient(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Up the score of the second class for rows of the first, down for the others."""
+        slope = self.machine.slope(X.astype(float)) * np.where(codes == 0, 1.0, -1.0)[:, None]
+        return self.scores(X), slope.astype(X.dtype)
 
 
 @dataclass
@@ -188,8 +208,15 @@ def _exact(model: Any) -> Target | None:
     if torch is not None and isinstance(model, torch.nn.Module):
         device = next((p.device for p in model.parameters()), "cpu")
         return _module_target(model, model, device)
+    if hasattr(model, "_predicts_as"):  # a wrapper whose scores are those of what it wraps
+        return _exact(model._predicts_as)
     if hasattr(model, "weights_") and hasattr(model, "module_"):
         return _deep_target(model)
+    machine = machine_of(model)
+    if machine is not None:
+        return KernelTarget(model.classes_, machine)
+    if votes_of_pairs(model):
+        return None
     if isinstance(getattr(model, "coef_", None), np.ndarray) and hasattr(model, "classes_"):
         coef = np.atleast_2d(model.coef_)
         if coef.dtype.kind == "f" and hasattr(model, "decision_function"):

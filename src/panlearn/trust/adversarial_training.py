@@ -1,161 +1,262 @@
-"""Training on the worst rows near those that are given."""
+"""A network that is trained on the worst rows near those that are given."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 
+from panlearn.core.capabilities import Capabilities
+from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.extras import require
+from panlearn.core.parameters import Count, NonNegative, Positive, RandomState
+from panlearn.trust.worst_case import WorstCase
 
 
-@dataclass(frozen=True)
-class AdversarialTraining:
-    r"""Turn an objective of `panlearn.neural.train` into its worst case within a ball.
+def _trains_in_the_loop(estimator: Any) -> bool:
+    require("torch")
+    from panlearn.neural import MLPClassifier
+    from panlearn.neural._image_classifier import ImageClassifier
+
+    return isinstance(estimator, MLPClassifier | ImageClassifier)
+
+
+@dataclass(eq=False, repr=False)
+class AdversarialTraining(ClassifierMixin, Estimator):
+    r"""Fit a network so that no small change of a row turns its prediction.
 
     .. math:: \min_\theta \frac1n \sum_i \max_{\|\delta_i\| \le \epsilon}
         \ell\bigl(f_\theta(x_i + \delta_i), y_i\bigr)
 
     Parameters
     ----------
-    eps : float
-        The radius of the ball, in the units of what the module is given.
+    estimator : classifier, default=None
+        MLPClassifier, ConvNetClassifier or ViTClassifier; an MLPClassifier if it is not given.
+    eps : float, default=0.1
+        The radius of the ball, in the units of X: the network's own scaling is taken into account.
     norm : {"linf", "l2"}, default="linf"
         Its norm.
-    steps : int, default=7
-        Steps of projected gradient ascent for each batch.
+    method : {"pgd", "fast", "free"}, default="pgd"
+        How the maximum is sought: by `steps` of projected gradient ascent; by one of 1.25 eps;
+        or while learning, where each batch is replayed `steps` times.
+    steps : int, default=None
+        7 for "pgd", 4 for "free"; "fast" has one.
     step : float, default=None
-        Their length; 2.5 eps / steps by default.
+        The length of a step; 2.5 eps / steps for "pgd", 1.25 eps for "fast", eps for "free".
     random_start : bool, default=True
         Whether the ascent starts at random in the ball.
     bounds : tuple (low, high), default=None
-        The box that rows stay in.
+        The box that rows stay in, in the units of X; pixels have one.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the network, in place of its own seed; None leaves that.
 
     Attributes
     ----------
-    passes : int
-        Forward and backward passes for each batch: one a step, and one that learns.
+    estimator_ : classifier
+        The network, fitted.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    passes_ : int
+        Forward and backward passes for each batch: what it costs, in ordinary trainings.
+    n_iter_ : int
+        Epochs.
+    history_ : dict
+        What the network recorded, an epoch, and the ``passes``.
+    n_features_in_ : int
+        Number of features, if rows were given.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
 
     Notes
     -----
-    The first part of a batch is the rows that are moved, the rest goes to the objective as it is.
-    The ascent sees the module in evaluation mode and leaves the gradients of its parameters alone;
-    then the perturbation is held fixed, and the gradient in the parameters is taken at the rows it
-    leads to, which is that of the inner maximum. Validation data are measured as they are. Starts
-    are drawn from the seed and the step. `fast` is the variant of one long step. The history of
-    the run tells the ``passes``.
+    `WorstCase` has the ascent, and does the same to any objective of `neural.train`. Starts are
+    drawn for the rows of a batch: a weight of two is not a repeated row, which would start twice.
+    Accuracy on rows as they are falls as eps grows; `attacks.robust_accuracy_curve` shows both.
+    Scaling that stands before the network in a pipeline changes the units of eps.
 
     References
     ----------
     A. Madry, A. Makelov, L. Schmidt, D. Tsipras and A. Vladu (2018). Towards deep learning models
     resistant to adversarial attacks. arXiv:1706.06083
 
+    A. Shafahi, M. Najibi, A. Ghiasi, Z. Xu, J. Dickerson, C. Studer, L. S. Davis, G. Taylor and
+    T. Goldstein (2019). Adversarial training for free! arXiv:1904.12843
+
     E. Wong, L. Rice and J. Z. Kolter (2020). Fast is better than free: revisiting adversarial
     training. arXiv:2001.03994
 
     Examples
     --------
-    >>> import numpy as np, torch
-    >>> from panlearn.neural import train
-    >>> from panlearn.trust import AdversarialTraining
-    >>> def loss(module, batch):
-    ...     return torch.nn.functional.cross_entropy(module(batch[0]), batch[1], reduction="none")
-    >>> X = np.random.default_rng(0).normal(size=(64, 2)).astype(np.float32)
-    >>> robust = AdversarialTraining(0.1, steps=3)
-    >>> run = train(torch.nn.Linear(2, 2), robust(loss), (X, (X[:, 0] > 0).astype(int)),
-    ...             max_epochs=2, random_state=0)
-    >>> robust.passes, run.history["passes"]
-    (4, [4.0, 4.0])
+    >>> import numpy as np
+    >>> from panlearn.neural import MLPClassifier
+    >>> from panlearn.trust import AdversarialTraining, attacks
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=200)
+    >>> X = np.c_[2.0 * y - 1, 0.2 * (2 * y[:, None] - 1) + 0.3 * rng.normal(size=(200, 30))]
+    >>> plain = MLPClassifier((), max_epochs=20, random_state=0)
+    >>> robust = AdversarialTraining(plain, eps=0.4, method="fast").fit(X, y)
+    >>> robust.passes_
+    2
+    >>> found = [attacks.pgd(model, X, y, 0.4, bounds=None, random_state=0)
+    ...          for model in (plain.fit(X, y), robust)]
+    >>> bool(found[1].success_rate < 0.2 < found[0].success_rate)
+    True
     """
 
-    eps: float
+    capabilities = Capabilities(sparse=True)  # as far as the network takes it
+
+    estimator: Any = None
+    eps: NonNegative[float] = 0.1
+    _: KW_ONLY
     norm: Literal["linf", "l2"] = "linf"
-    steps: int = 7
-    step: float | None = None
+    method: Literal["pgd", "fast", "free"] = "pgd"
+    steps: Count | None = None
+    step: Positive[float] | None = None
     random_start: bool = True
-    bounds: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.eps) and self.eps >= 0):
-            raise ValueError(f"eps={self.eps!r} must be a finite number, zero or more")
-        if self.norm not in ("linf", "l2"):
-            raise ValueError(f"norm={self.norm!r} must be 'linf' or 'l2'")
-        if self.steps < 0:
-            raise ValueError(f"steps={self.steps!r} must be zero or more")
-
-    @classmethod
-    def fast(cls, eps: float, **options: Any) -> Self:
-        """One step of 1.25 eps from a random start: two passes a batch."""
-        return cls(eps, steps=1, step=1.25 * eps, **options)
+    bounds: tuple | list | None = None
+    random_state: RandomState = None
 
     @property
-    def passes(self) -> int:
-        """Forward and backward passes for each batch."""
-        return self.steps + 1
+    def _inner(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        require("torch")
+        from panlearn.neural import MLPClassifier
 
-    def __call__(self, objective: Callable[..., Any]) -> Callable[[Any, Any, Any], Any]:
-        """The objective at the worst rows that the ascent finds, of module, batch and step."""
-        takes_step = len(inspect.signature(objective).parameters) > 2
+        return MLPClassifier()
 
-        def robust(module: Any, batch: Any, step: Any) -> Any:
-            more = (step,) if takes_step else ()
-            if not step.training:
-                return objective(module, batch, *more)
-            rows, *rest = batch
-            step.note(passes=float(self.passes))
-            worst = self._ascend(lambda x: objective(module, (x, *rest), *more), module, rows, step)
-            return objective(module, (worst, *rest), *more)
+    def _worst_case(self) -> WorstCase:
+        options: dict[str, Any] = {
+            "norm": self.norm,
+            "step": self.step,
+            "random_start": self.random_start,
+            "bounds": None if self.bounds is None else tuple(self.bounds),
+        }
+        if self.method == "fast":
+            if self.steps not in (None, 1):
+                raise ValueError(f"steps={self.steps}: method='fast' has one; take 'pgd' for more")
+            options["step"] = 1.25 * self.eps if self.step is None else self.step
+            return WorstCase(self.eps, steps=1, **options)
+        if self.method == "free":
+            return WorstCase(self.eps, steps=self.steps or 4, replay=True, **options)
+        return WorstCase(self.eps, steps=self.steps or 7, **options)
 
-        return robust
+    @fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the network, from new weights.
 
-    def _ascend(self, loss: Callable[[Any], Any], module: Any, rows: Any, step: Any) -> Any:
-        torch = require("torch")
-        low, high = (None, None) if self.bounds is None else self.bounds
-        length = 2.5 * self.eps / max(self.steps, 1) if self.step is None else self.step
-        delta = torch.zeros_like(rows)
-        if self.random_start and self.eps:
-            delta = self._start(step, rows)
-        training = module.training
-        module.eval()
-        try:
-            for _ in range(self.steps):
-                here = _within(rows + delta, low, high).detach().requires_grad_()
-                with torch.enable_grad():
-                    found = loss(here)
-                    total = (found[0] if isinstance(found, tuple) else found).sum()
-                    (slope,) = torch.autograd.grad(total, here)
-                moved = here.detach() - rows + length * _steepest(slope, self.norm)
-                delta = _project(moved, self.eps, self.norm)
-        finally:
-            module.train(training)
-        return _within(rows + delta, low, high).detach()
+        Parameters
+        ----------
+        X : array-like
+            The rows or images, as the network takes them.
+        y : array-like of shape (n_samples,)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
 
-    def _start(self, step: Any, rows: Any) -> Any:
-        shape = tuple(rows.shape[1:])
-        if self.norm == "linf":
-            return self.eps * (2 * step.uniform(*shape).to(rows) - 1)
-        d = int(np.prod(shape))
-        direction = _steepest(step.normal(*shape).to(rows), "l2")
-        radius = self.eps * step.uniform(1).to(rows) ** (1 / d)
-        return direction * radius.reshape(-1, *[1] * len(shape))
+        Returns
+        -------
+        self
+            The model itself.
+        """
+        if not _trains_in_the_loop(self._inner):
+            raise ValueError(
+                "estimator must be an MLPClassifier, a ConvNetClassifier or a ViTClassifier; got "
+                f"{self.estimator!r}. In a pipeline, wrap its last step"
+            )
+        from panlearn.neural._changes import changing
 
+        case, inner = self._worst_case(), clone(self._inner)
+        if self.random_state is not None:
+            inner.set_params(random_state=self.random_state)
 
-def _within(rows: Any, low: Any, high: Any) -> Any:
-    return rows if low is None else rows.clamp(low, high)
+        def harden(objective: Any, data: Any) -> tuple[Any, Any]:
+            shape = (-1,) if len(data[0].shape) == 2 else (-1, 1, 1)
+            mean, scale = (np.asarray(a).reshape(shape) for a in (inner.mean_, inner.scale_))
+            return case(objective, mean, scale), data
 
+        with changing(inner, harden):
+            inner.fit(X, y, sample_weight=sample_weight)
+        self.estimator_, self.classes_ = inner, inner.classes_
+        self.passes_ = case.passes
+        self.n_iter_, self.history_ = inner.n_iter_, inner.history_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+        return self
 
-def _lengths(rows: Any) -> Any:
-    return rows.flatten(1).norm(dim=1).reshape(-1, *[1] * (rows.ndim - 1))
+    @property
+    def _predicts_as(self) -> Any:
+        """The model that gives the scores."""
+        self._require_fitted()
+        return self.estimator_
 
+    @available_if(lambda self: hasattr(self._inner, "decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the scores of the classes before the softmax.
 
-def _steepest(slope: Any, norm: str) -> Any:
-    return slope.sign() if norm == "linf" else slope / _lengths(slope).clamp(min=1e-30)
+        Parameters
+        ----------
+        X : array-like
+            Rows or images as in `fit`.
 
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            For two classes the difference, of shape (n_samples,).
+        """
+        return self._predicts_as.decision_function(X)
 
-def _project(delta: Any, eps: float, norm: str) -> Any:
-    if norm == "linf":
-        return delta.clamp(-eps, eps)
-    return delta * (eps / _lengths(delta).clamp(min=1e-30)).clamp(max=1.0)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows or images as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._predicts_as.predict_log_proba(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows or images as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._predicts_as.predict_proba(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable label.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows or images as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._predicts_as.predict(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.classifier_tags.multi_label = True  # as the default has it
+        if self.estimator is not None:
+            tags.input_tags = get_tags(self.estimator).input_tags
+            tags.classifier_tags = get_tags(self.estimator).classifier_tags
+        return tags

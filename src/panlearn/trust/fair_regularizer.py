@@ -1,4 +1,4 @@
-"""Logistic regression whose scores do not tell groups apart."""
+"""Logistic regression, or a network, whose scores do not tell groups apart."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.extras import require
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.validation import reject_hidden
 from panlearn.linear import LogisticRegression
+from panlearn.trust._fair_objective import fair_objective
 from panlearn.trust._groups import group_codes
 
 
 @dataclass(eq=False, repr=False)
 class FairRegularizer(ClassifierMixin, Estimator):
-    r"""Logistic regression with a penalty on differences of mean scores between groups.
+    r"""Logistic regression, or a network, with a penalty on differences of mean scores of groups.
 
     .. math::
         \min_{W, b} \; C \sum_i s_i \, \ell_i(W, b) + \frac12 \|W\|_2^2
@@ -41,15 +43,20 @@ class FairRegularizer(ClassifierMixin, Estimator):
         The most iterations of the solver.
     tol : float, default=1e-8
         Its tolerance.
+    estimator : MLPClassifier, default=None
+        A network to train in place of logistic regression, with its own settings; `C`, `max_iter`
+        and `tol` do not matter then.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        The coefficients.
+        The coefficients, without an `estimator`.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        The intercepts.
+        The intercepts, without an `estimator`.
+    estimator_ : MLPClassifier
+        The network, if one was given.
     n_iter_ : int
         Iterations of the solver.
     converged_ : bool
@@ -65,8 +72,10 @@ class FairRegularizer(ClassifierMixin, Estimator):
     -----
     The penalty is a quadratic form of the coefficients, so that a linear change of the features
     makes the problem an ordinary logistic regression, which `panlearn.linear.LogisticRegression`
-    solves exactly. Mean scores are a proxy of rates: look at `fairness.fairness_report` after. The
-    group is an argument of ``fit`` alone, with metadata routing: a prediction does not need it.
+    solves exactly. A network is given the same penalty on the mean loss, of the mean scores in each
+    batch: small batches of rare groups make it noisy. Mean scores are a proxy of rates: look at
+    `fairness.fairness_report` after. The group is an argument of ``fit`` alone, with metadata
+    routing: a prediction does not need it.
 
     References
     ----------
@@ -98,6 +107,7 @@ class FairRegularizer(ClassifierMixin, Estimator):
     C: Positive[float] = 1.0
     max_iter: Positive[int] = 100
     tol: NonNegative[float] = 1e-8
+    estimator: Any = None
 
     @fitting
     def fit(
@@ -127,6 +137,8 @@ class FairRegularizer(ClassifierMixin, Estimator):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        if self.estimator is not None:
+            return self._fit_network(rows, labels, weights, sensitive_features)
         differences = self._differences(rows, labels, weights, sensitive_features)
         inner = LogisticRegression(C=self.C, max_iter=self.max_iter, tol=self.tol)
         root = _inverse_root(differences)
@@ -161,6 +173,47 @@ class FairRegularizer(ClassifierMixin, Estimator):
         strength = 2 * self.penalty * self.C * weight.sum()
         return (np.sqrt(strength) * np.array(found)).astype(rows.dtype)
 
+    def _fit_network(
+        self, rows: np.ndarray, labels: np.ndarray, weights: Any, sensitive: Any
+    ) -> Self:
+        """Train the network on its loss and the penalty."""
+        require("torch")
+        from panlearn.neural import MLPClassifier
+        from panlearn.neural._changes import changing
+
+        if not isinstance(self.estimator, MLPClassifier):
+            raise ValueError(f"estimator must be an MLPClassifier or None; got {self.estimator!r}")
+        inner = clone(self.estimator)
+        there = slice(None) if weights is None else weights > 0
+        part, group = self._cells(labels, sensitive)
+
+        def regularize(objective: Any, data: Any) -> tuple[Any, Any]:
+            return fair_objective(objective, self.penalty), (*data, part[there], group[there])
+
+        with changing(inner, regularize):
+            inner.fit(rows, labels, sample_weight=weights)
+        self.estimator_, self.classes_ = inner, inner.classes_
+        self.n_iter_, self.converged_ = inner.n_iter_, inner.converged_
+        self.history_ = inner.history_
+        return self
+
+    def _cells(self, labels: np.ndarray, sensitive: Any) -> tuple[np.ndarray, np.ndarray]:
+        """For each row, in which part of the rows it is compared, or -1, and its group."""
+        kinds, part = np.unique(labels, return_inverse=True)
+        if sensitive is None:
+            return np.full(len(labels), -1), np.zeros(len(labels), dtype=np.int64)
+        _, group = group_codes(sensitive, len(labels))
+        if self.constraint == "demographic_parity":
+            part = np.zeros(len(labels), dtype=np.int64)
+        elif self.constraint == "equal_opportunity":
+            part = np.where(part == len(kinds) - 1, 0, -1)
+        return part.astype(np.int64), group.astype(np.int64)
+
+    @property
+    def _predicts_as(self) -> Any:
+        """The network that gives the scores, if there is one."""
+        return self.estimator_
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes; of two, the score of the second.
 
@@ -176,6 +229,9 @@ class FairRegularizer(ClassifierMixin, Estimator):
         self._require_fitted()
         reject_hidden(X=X)
         rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        if hasattr(self, "estimator_"):
+            scores = self.estimator_.predict_log_proba(rows)
+            return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
         coefficients = self.coef_.astype(rows.dtype, copy=False)
         scores = rows @ coefficients.T + self.intercept_.astype(rows.dtype)
         return scores[:, 0] if len(self.classes_) == 2 else scores

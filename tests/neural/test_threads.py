@@ -1,0 +1,54 @@
+"""Fits in threads side by side learn what they learn alone, and leave PyTorch as it was."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import joblib
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+
+import panlearn
+from panlearn.neural import MLPClassifier, RecurrentClassifier
+
+# one of each way to draw: weights alone, dropout of ours and of PyTorch, masked words, noise
+NAMES = ("BERT", "GPT", "MLPClassifier", "RecurrentTagger", "S4Classifier", "VAE", "GAN")
+DEEP = {name: cls for name, cls in panlearn.all_estimators() if name in NAMES}
+DROPS_OUT = {"MLPClassifier", "MLPRegressor", "RecurrentClassifier", "RecurrentTagger"}
+
+
+def weights(library, name):
+    """What a class learns in two steps, with dropout where it is a parameter of its own."""
+    X, y = library.problem(DEEP[name])
+    rows = slice(11)
+    options = {"dropout": 0.3} if name in DROPS_OUT else {}
+    model = DEEP[name](batch_size=7, max_epochs=1, random_state=0, **options)
+    return model.fit(X[rows], None if y is None else y[rows]).weights_
+
+
+def test_deep_models_learn_in_threads_what_they_learn_alone(library):
+    torch.manual_seed(5)
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    alone = {name: weights(library, name) for name in DEEP}
+    # neighbours in time are of different classes, and each meets itself
+    order = [name for pair in zip(DEEP, reversed(DEEP), strict=True) for name in pair]
+    with ThreadPoolExecutor(4) as pool:
+        for name, found in zip(order, pool.map(partial(weights, library), order), strict=True):
+            for key, value in alone[name].items():
+                np.testing.assert_array_equal(found[key], value, err_msg=f"{name} {key}")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize(
+    "model", [MLPClassifier(dropout=0.5), MLPClassifier(), RecurrentClassifier()]
+)
+def test_cross_validation_in_threads_is_that_without(model):
+    X, y = load_iris(return_X_y=True)
+    X = X if isinstance(model, MLPClassifier) else X[:, :, None]
+    model.set_params(random_state=0, max_epochs=2)
+    alone = cross_val_score(model, X, y, cv=4)
+    with joblib.parallel_config("threading"):
+        np.testing.assert_array_equal(cross_val_score(model, X, y, cv=4, n_jobs=4), alone)
