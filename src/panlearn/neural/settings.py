@@ -52,7 +52,9 @@ class Settings:
     clip_norm : float, default=None
         The largest norm of the gradient; a longer one is shortened to it.
     accumulate : int, default=1
-        In how many pieces a batch is computed, to save memory; the step is the same.
+        In how many pieces a batch is computed, to save memory; the step is the same. An objective
+        that looks at its whole batch, as contrasts and balanced experts do, has one piece. Dropout
+        of texts that are padded to the longest of a piece depends on the pieces.
     ema_decay : float, default=None
         The decay of an exponential moving average of the weights, which validation sees and the
         module ends with. It warms up: of step t it is at most (1 + t) / (10 + t).
