@@ -147,8 +147,9 @@ class CLIPTokenizer(Value):
 
         @functools.lru_cache(maxsize=1 << 16)
         def encode(word: str) -> list[int]:
-            *first, last = spell(to_utf8(word))
-            symbols = [vocab.get(s, unknown) for s in (*first, last + SUFFIX)]
+            letters = list(spell(to_utf8(word)))
+            letters[-1] += SUFFIX
+            symbols = [vocab.get(letter, unknown) for letter in letters]
             made = np.array(symbols, dtype=np.int32)
             return made[: merge_symbols(made, table)].tolist()
 
