@@ -1,8 +1,13 @@
+import itertools
 import json
 
+import click
 import pytest
+from click.testing import CliRunner
 
 import panlearn
+from panlearn.cli import main
+from panlearn.cli.language import lm
 from panlearn.linear import Ridge
 from panlearn.transformer import GPT
 
@@ -42,7 +47,7 @@ def test_train_and_generate(run, model):
 
 def test_a_folder_gets_the_files_of_hugging_face(run, corpus, tmp_path):
     folder = f"{tmp_path}/new/"
-    style = ("--style", "llama", "--vocab-size", 270, "--steps", 2)
+    style = ("--like", "llama", "--vocab-size", 270, "--steps", 2)
     result = run("lm", "train", corpus, *SMALL[:-2], *style, "--output", folder, "--json")
     report = json.loads(result.stdout)
     assert report["tokens"] == 270
@@ -97,3 +102,86 @@ def test_files_that_are_no_text_or_no_model(run, corpus, model, tmp_path):
     result = run("lm", "generate", model, "--prompt", "x" * 17)
     assert result.exit_code == 2
     assert "17 tokens" in result.stderr
+
+
+@pytest.mark.parametrize("like", ["llama", "deepseek", "mamba"])
+def test_every_family_is_trained_saved_and_goes_on(run, corpus, tmp_path, like):
+    for output in (f"{tmp_path}/{like}/", f"{tmp_path}/file"):
+        options = ("--like", like, "--steps", 1, "--output", output)
+        result = run("lm", "train", corpus, *SMALL[:-2], *options)
+        assert result.exit_code == 0, result.stderr
+        shown = run("lm", "generate", output, "--prompt", "the ", "--max-tokens", 3)
+        assert shown.exit_code == 0, shown.stderr
+        assert shown.stdout.startswith("the ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(("--layers", 99999999999), "range"), (("--width", 99999999999), "GiB")],
+)
+def test_sizes_beyond_the_machine_are_refused_at_once(run, corpus, tmp_path, arguments, says):
+    result = run("lm", "train", corpus, "--output", tmp_path / "m", *arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_an_interrupt_saves_whole_epochs_and_exits_with_130(run, corpus, tmp_path, monkeypatch):
+    from panlearn.neural._run import Run
+
+    whole = Run.rows
+
+    def rows(self):
+        yield from itertools.islice(whole(self), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "rows", rows)
+    options = ("--epochs", 9, "--output", tmp_path / "m")
+    result = run("lm", "train", corpus, *SMALL[:-2], *options)
+    assert result.exit_code == 130
+    assert result.stderr == "panlearn: interrupted\n"
+    assert "in 2 epochs" in result.stdout
+    assert panlearn.load(tmp_path / "m").n_iter_ == 2
+
+
+def test_options_say_what_they_are():
+    for command in lm.commands.values():
+        for option in command.params:
+            assert isinstance(option, click.Argument) or option.help, option.name
+
+
+def talk(model, said, *options):
+    arguments = ["lm", "chat", str(model), "--max-tokens", "4", *map(str, options)]
+    return CliRunner().invoke(main, arguments, input=said)
+
+
+def test_a_conversation_is_written_in_the_template_of_the_model(run, model, tmp_path):
+    refused = talk(model, "Hi\n")
+    assert refused.exit_code == 2
+    assert "--template chatml" in refused.stderr
+    loaded = panlearn.load(model)
+    template = tmp_path / "own.jinja"
+    template.write_text("{% for m in messages %}{{ m.role[0] + m.content }}.{% endfor %}")
+    found = talk(model, "a\nbc\n", "--template", template, "--temperature", 0, "--system", "s")
+    assert found.exit_code == 0, found.stderr
+    first = loaded.generate("ss.ua.", max_tokens=4, stop=".")
+    # a context of 16 bytes has no room for both turns: the first is forgotten, the system is not
+    second = loaded.generate("ss.ubc.", max_tokens=4, stop=".")
+    if len(f"ss.ua.a{first}.ubc.".encode()) < 16:
+        second = loaded.generate(f"ss.ua.a{first}.ubc.", max_tokens=4, stop=".")
+    assert found.stdout == f"{first}\n{second}\n"
+
+
+def test_a_folder_brings_its_template(run, corpus, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert run("lm", "train", corpus, *SMALL, "--output", folder).exit_code == 0
+    config = {"chat_template": "{{ messages[-1].content }}"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    found = talk(folder, "the \n", "--temperature", 0)
+    expected = GPT.from_pretrained(folder).generate("the ", max_tokens=4)
+    assert found.stdout == expected + "\n"
+    config["chat_template"] = "{% include 'secrets' %}"
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    refused = talk(folder, "the \n")
+    assert refused.exit_code == 2
+    assert "Include" in refused.stderr

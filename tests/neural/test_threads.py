@@ -1,4 +1,4 @@
-"""Fits that run in threads side by side learn what they learn alone, and leave PyTorch as it was."""
+"""Fits in threads side by side learn what they learn alone, and leave PyTorch as it was."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

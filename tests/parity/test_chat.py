@@ -19,7 +19,7 @@ FOLDER = files(pytest.importorskip("trl")).joinpath("chat_templates")
 NAMES = ("cohere2", "deepseekv3", "gemma", "gemma3_training", "glm4moe", "gptoss", "llama3_2")
 
 
-@pytest.mark.parametrize("name", (*NAMES, "phi3", "qwen2_5", "qwen3"))
+@pytest.mark.parametrize("name", [*NAMES, "phi3", "qwen2_5", "qwen3"])
 def test_a_conversation_is_written_alike(name):
     text = FOLDER.joinpath(f"{name}.jinja").read_text("utf-8")
     compiled = peer._compile_jinja_template(text)

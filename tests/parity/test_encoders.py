@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 from panlearn.text import WordPieceTokenizer
 from panlearn.transformer import BERT, ViTClassifier
+from panlearn.transformer._folder import CheckpointError
 from panlearn.transformer._seq2seq import EncoderDecoder
 
 transformers = pytest.importorskip("transformers")
@@ -241,3 +242,22 @@ def sinusoids(n, width):
             angle = place / 10_000 ** (i / width)
             table[place, i], table[place, i + 1] = np.sin(angle), np.cos(angle)
     return table.float().double()
+
+
+def test_a_vit_that_was_learned_here_is_read_by_transformers(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(3, 2, size=(12, 3, 8, 8)), np.array(["cat", "dog", "eel"])[np.arange(12) % 3]
+    ours = ViTClassifier(4, n_layers=2, width=16, n_heads=2, max_epochs=1, random_state=0)
+    ours.fit(X, y).save_pretrained(tmp_path)
+    theirs = transformers.ViTForImageClassification.from_pretrained(tmp_path).eval()
+    mean, scale = (a[:, None, None] for a in (ours.mean_, ours.scale_))
+    with torch.no_grad():
+        scores = theirs(torch.tensor((X - mean) / scale, dtype=torch.float32)).logits
+    found = scores.log_softmax(1).numpy()
+    np.testing.assert_allclose(np.log(ours.predict_proba(X)), found, atol=1e-5)
+    assert [theirs.config.id2label[i] for i in range(3)] == ["cat", "dog", "eel"]
+    again = ViTClassifier.from_pretrained(tmp_path)
+    np.testing.assert_allclose(again.predict_proba(X), ours.predict_proba(X), atol=1e-6)
+    wide = ViTClassifier(4, n_layers=1, width=8, n_heads=2, max_epochs=1).fit(X[..., :4], y)
+    with pytest.raises(CheckpointError, match="8 x 4"):
+        wide.save_pretrained(tmp_path)

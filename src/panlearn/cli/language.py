@@ -1,26 +1,54 @@
-"""``panlearn lm train`` and ``lm generate``: a language model of text files, and text from it."""
+"""``panlearn lm``: train a language model on text files, let it go on with text, talk with it."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from panlearn.cli.app import as_json, check_output, write_json
+from panlearn.cli.app import as_json, check_output, fail, write_json
+from panlearn.cli.conversation import Conversation
+from panlearn.cli.language_models import load_model, make_model, read_text, template_of
 from panlearn.core.errors import DataError, count
-
-if TYPE_CHECKING:
-    from panlearn.transformer import GPT
 
 existing = click.Path(exists=True, dir_okay=False)
 above_zero = click.IntRange(min=1)
 
 
+def sampled(command: Any) -> Any:
+    """Give a command the options of how text is continued."""
+    options = [
+        click.option(
+            "--max-tokens",
+            type=click.IntRange(min=0),
+            default=200,
+            show_default=True,
+            help="The most tokens to add.",
+        ),
+        click.option(
+            "--temperature", type=float, default=0.8, show_default=True, help="0 is greedy."
+        ),
+        click.option("--top-k", type=above_zero, help="Draw from so many most probable tokens."),
+        click.option(
+            "--top-p",
+            type=float,
+            default=1.0,
+            show_default=True,
+            help="Draw from the fewest tokens whose probability reaches this.",
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seeds the draws."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @click.group()
 def lm() -> None:
-    """Train a language model on text files, and generate text from it."""
+    """Train a language model on text files, tune it, generate text from it, talk with it."""
 
 
 @lm.command()
@@ -32,21 +60,38 @@ def lm() -> None:
     help="File to write; a folder, or a name that ends in a slash, gets the files of Hugging Face.",
 )
 @click.option(
+    "--like",
     "--style",
-    type=click.Choice(["gpt2", "llama"]),
+    type=click.Choice(["gpt2", "llama", "deepseek", "mamba"]),
     default="gpt2",
     show_default=True,
-    help="Kind of positions, norms and activation.",
+    help="The family whose parts the model has.",
 )
-@click.option("--layers", type=above_zero, default=4, show_default=True)
-@click.option("--width", type=above_zero, default=128, show_default=True)
-@click.option("--heads", type=above_zero, default=4, show_default=True)
-@click.option("--context", type=above_zero, default=128, show_default=True, help="Tokens seen.")
+@click.option(
+    "--layers", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Blocks."
+)
+@click.option(
+    "--width", type=above_zero, default=128, show_default=True, help="Coordinates of a token."
+)
+@click.option(
+    "--heads",
+    type=above_zero,
+    default=4,
+    show_default=True,
+    help="Heads of attention; mamba has none.",
+)
+@click.option(
+    "--context", type=above_zero, default=128, show_default=True, help="Tokens seen at once."
+)
 @click.option("--vocab-size", type=click.IntRange(min=257), help="Byte pairs; bytes if not given.")
-@click.option("--batch-size", type=above_zero, default=16, show_default=True)
+@click.option(
+    "--batch-size", type=above_zero, default=16, show_default=True, help="Windows of a step."
+)
 @click.option("--epochs", type=above_zero, help="Times to read the text; 10 unless --steps.")
 @click.option("--steps", type=above_zero, help="The most steps.")
-@click.option("--learning-rate", type=float, default=1e-3, show_default=True)
+@click.option(
+    "--learning-rate", type=float, default=1e-3, show_default=True, help="Its largest value."
+)
 @click.option(
     "--validation",
     type=click.FloatRange(0, 1, max_open=True),
@@ -56,12 +101,12 @@ def lm() -> None:
 )
 @click.option("--checkpoint", type=click.Path(file_okay=False), help="Folder for the run's state.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seeds all that is drawn.")
 @as_json
 def train(
     files: tuple[str, ...],
     output: str,
-    style: str,
+    like: str,
     layers: int,
     width: int,
     heads: int,
@@ -76,22 +121,27 @@ def train(
     resume: bool,
     seed: int,
     as_json: bool,
-) -> None:
-    """Train a decoder on FILES, each a document in UTF-8, and save it."""
+) -> int:
+    """Train a language model on FILES, each a document in UTF-8, and save it.
+
+    Ctrl-C saves what was learned in whole epochs, and exits with 130.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
     import panlearn
+    from panlearn.core.memory import require_memory
     from panlearn.text import BPETokenizer
-    from panlearn.transformer import GPT, GPTConfig
 
     check_output(output)
-    texts = [_read(file) for file in files]
+    texts = [read_text(file) for file in files]
     if not any(texts):
         raise DataError(f"no text in {' '.join(files)}")
-    shape = GPTConfig.gpt2 if style == "gpt2" else GPTConfig.llama
     try:
-        config = shape(n_layers=layers, width=width, n_heads=heads, context=context)
-        model = GPT(
-            config,
-            None if vocab_size is None else BPETokenizer(vocab_size),
+        # a block has some twelve squares of its width; weights, gradients and two moments of Adam
+        require_memory((layers, 12, width, width), "the model", "give fewer layers, or less width")
+        model = make_model(like, layers, width, heads, context)
+        model.set_params(
+            tokenizer=None if vocab_size is None else BPETokenizer(vocab_size),
             batch_size=batch_size,
             max_epochs=epochs or (None if steps else 10),
             max_steps=steps,
@@ -101,8 +151,11 @@ def train(
             checkpoint=checkpoint,
             resume=resume,
             verbose=sys.stderr.isatty(),
-        ).fit(texts)
-    except ValueError as error:
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in our words
+            model.fit(texts)
+    except (ValueError, MemoryError) as error:
         raise DataError(str(error)) from None
     if Path(output).is_dir() or output.endswith("/"):
         model.save_pretrained(output)
@@ -115,49 +168,38 @@ def train(
         "epochs": model.n_iter_,
         "loss": model.history_["loss"][-1],
         "validation_loss": model.history_.get("validation_loss", [None])[-1],
+        "interrupted": not model.converged_,
     }
     if as_json:
         write_json(report)
-        return
-    measured = report["validation_loss"]
-    held_out = "" if measured is None else f", {measured:.4f} on text that was kept out"
-    click.echo(
-        f"trained {count(report['parameters'], 'parameter')} in {count(model.n_iter_, 'epoch')}: "
-        f"loss {report['loss']:.4f} a token{held_out}: {output}"
-    )
+    else:
+        measured = report["validation_loss"]
+        held_out = "" if measured is None else f", {measured:.4f} on text that was kept out"
+        click.echo(
+            f"trained {count(report['parameters'], 'parameter')} in "
+            f"{count(model.n_iter_, 'epoch')}: loss {report['loss']:.4f} a token{held_out}: "
+            f"{output}"
+        )
+    return 0 if model.converged_ else fail("interrupted", 130)
 
 
 @lm.command()
 @click.argument("model", type=click.Path(exists=True))
 @click.option("--prompt", "prompts", multiple=True, help="Text to go on with; may come again.")
-@click.option("--max-tokens", type=click.IntRange(min=0), default=200, show_default=True)
-@click.option("--temperature", type=float, default=0.8, show_default=True, help="0 is greedy.")
-@click.option("--top-k", type=above_zero, help="Draw from so many most probable tokens.")
-@click.option("--top-p", type=float, default=1.0, show_default=True)
 @click.option("--stop", multiple=True, help="Text to end before; may come again.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@sampled
 @as_json
 def generate(
     model: str,
     prompts: tuple[str, ...],
-    max_tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float,
     stop: tuple[str, ...],
     seed: int,
     as_json: bool,
+    **sampling: Any,
 ) -> None:
     """Go on with prompts; MODEL is a file of `lm train` or a folder of Hugging Face."""
-    loaded = _load(model)
-    settings: dict[str, Any] = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "stop": stop,
-        "random_state": seed,
-    }
+    loaded = load_model(model)
+    settings: dict[str, Any] = {"stop": stop, "random_state": seed, **sampling}
     given = list(prompts) or [""]
     try:
         if as_json or len(given) > 1:
@@ -178,23 +220,35 @@ def generate(
         raise DataError(str(error)) from None
 
 
-def _read(file: str) -> str:
+@lm.command()
+@click.argument("model", type=click.Path(exists=True))
+@click.option("--system", help="What the model is told before the conversation.")
+@click.option(
+    "--template",
+    help="chatml, llama, or a file in Jinja; by default the one that the folder of the model has.",
+)
+@sampled
+def chat(model: str, system: str | None, template: str | None, seed: int, **sampling: Any) -> None:
+    """Talk with MODEL, a line at a time, until the input ends.
+
+    The conversation is written as the model's own chat template says. What no longer fits into the
+    context is forgotten, the oldest first.
+    """
+    from panlearn.core.random import generator
+
+    rng, asked = generator(seed), sys.stdin.isatty()
     try:
-        return Path(file).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text in UTF-8: {error}") from None
-
-
-def _load(path: str) -> GPT:
-    import panlearn
-    from panlearn.core.persistence import ModelFileError
-    from panlearn.transformer import GPT
-    from panlearn.transformer._checkpoint import CheckpointError
-
-    try:
-        model = GPT.from_pretrained(path) if Path(path).is_dir() else panlearn.load(path)
-    except (ModelFileError, CheckpointError) as error:
+        conversation = Conversation(load_model(model), template_of(model, template), system)
+        while line := _next_line(asked):
+            for piece in conversation.answer(line.rstrip("\n"), random_state=rng, **sampling):
+                click.echo(piece, nl=False)
+            click.echo()
+    except ValueError as error:
         raise DataError(str(error)) from None
-    if not isinstance(model, GPT):
-        raise DataError(f"{path} holds a {type(model).__name__}, not a language model")
-    return model
+
+
+def _next_line(asked: bool) -> str:
+    """What is said next, empty at the end of the input."""
+    if asked:
+        click.echo("> ", nl=False, err=True)
+    return sys.stdin.readline()

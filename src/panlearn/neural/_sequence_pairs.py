@@ -107,9 +107,10 @@ class SequencePairs(DeepEstimator, _Learned):
         if len(source) != len(target):
             raise ValueError(f"X holds {len(source)} sources and y {len(target)} targets")
         weight = _sequences.read_weights(sample_weight, len(source))
-        self.symbols_ = _sequences.symbols(source, self.symbols, "symbols")
-        self.target_symbols_ = _sequences.symbols(target, None, "y")
-        self.max_length_ = 2 * int(target.lengths.max()) + 10
+        if not (self.warm_start and "weights_" in vars(self)):
+            self.symbols_ = _sequences.symbols(source, self.symbols, "symbols")
+            self.target_symbols_ = _sequences.symbols(target, None, "y")
+            self.max_length_ = 2 * int(target.lengths.max()) + 10
         objective = self._objective(
             _sequences.coded(source, self.symbols_, "symbols"), self._closed(target), weight
         )

@@ -12,6 +12,7 @@ from panlearn.transformer._config import (  # noqa: E402
     LatentConfig,
     RotaryScaling,
 )
+from panlearn.transformer._t5 import T5Config  # noqa: E402
 from panlearn.transformer._texts import Completion  # noqa: E402
 from panlearn.transformer.bert import BERT  # noqa: E402
 from panlearn.transformer.bert_classifier import BERTClassifier, BERTRegressor  # noqa: E402
@@ -41,6 +42,7 @@ __all__ = [
     "MultiTokenPrediction",
     "RotaryScaling",
     "Seq2Seq",
+    "T5Config",
     "ViTClassifier",
     "attention",
 ]

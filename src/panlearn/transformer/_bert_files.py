@@ -56,6 +56,7 @@ def read(
     facts = read_json(path / "config.json")
     config = _config(path, facts)
     tensors = Folder(path)
+    tensors.check_count(config.n_layers)
     if not any(name.startswith("bert.") for name in tensors.shapes):
         tensors = tensors.prefixed("bert.")
     known = {_modern(name): name for name in tensors.shapes}
@@ -152,7 +153,7 @@ def _config(path: Path, facts: dict[str, Any]) -> BERTConfig:
         )
     except KeyError as missing:
         raise CheckpointError(f"{path}/config.json lacks {missing}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{path}/config.json: {error}") from error
 
 

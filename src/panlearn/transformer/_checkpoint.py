@@ -74,7 +74,7 @@ def read(
         n_tokens = int(facts["vocab_size"])
     except KeyError as missing:
         raise CheckpointError(f"{folder}/config.json lacks {missing}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{folder}/config.json: {error}") from error
     found = Folder(folder)
     if kind == "gpt2" and "wte.weight" in found.shapes:  # the first files have no prefix
@@ -100,10 +100,7 @@ def _with_depths_of(config: GPTConfig, facts: dict[str, Any], found: Folder) -> 
 def _plan(family: Family, config: GPTConfig, n_tokens: int, found: Folder) -> list[Entry]:
     """Say which tensors become what, after a look at the names and shapes of all."""
     experts = 0 if config.experts is None else config.experts.n_experts
-    if max(config.n_layers, experts, config.n_ahead) > len(found.shapes):
-        raise CheckpointError(
-            f"{found.path} lacks the tensors of {config.n_layers} layers that config.json asks for"
-        )
+    found.check_count(config.n_layers, experts, config.n_ahead)
     try:
         entries = list(_entries(family, config, n_tokens))
     except (RuntimeError, TypeError, OverflowError) as error:

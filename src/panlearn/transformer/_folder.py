@@ -55,6 +55,13 @@ class Folder:
         made._kinds = {prefix + name: kind for name, kind in self._kinds.items()}
         return made
 
+    def check_count(self, *counts: int) -> None:
+        """Refuse more layers, experts or the like than there are tensors, before any is named."""
+        if max(counts) > len(self.shapes):
+            raise CheckpointError(
+                f"{self.path} lacks the tensors of {max(counts)} layers that config.json asks for"
+            )
+
     def check(self, name: str, shape: tuple[int, ...]) -> None:
         """Refuse a tensor that is not there, has another shape, or holds no fractions."""
         if name not in self.shapes:
@@ -71,7 +78,10 @@ class Folder:
         """Read a tensor."""
         file, stored = self._places[name]
         with safe_open(file, framework="pt") as shard:
-            return shard.get_tensor(stored)
+            tensor = shard.get_tensor(stored)
+        if not tensor.isfinite().all():
+            raise CheckpointError(f"{self.path}: {name} holds numbers that are NaN or infinite")
+        return tensor
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
@@ -86,12 +96,16 @@ def read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise CheckpointError(f"{path.parent} has no {path.name}")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} does not hold a JSON object")
     return content
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
 
 
 def _files(folder: Path) -> list[Path]:

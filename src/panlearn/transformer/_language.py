@@ -47,7 +47,7 @@ def balanced_losses(
     """`training_losses`, after whose step experts are balanced by their loads in the batch."""
     with torch.set_grad_enabled(step.training):
         losses = training_losses(module, batch, step, separator=separator)
-    if not step.training:
+    if not step.training or not module.experts:  # the first layers may be all that there are
         yield module, losses
         return
     loads = step.gather(torch.stack([layer.loads for layer in module.experts])[None]).sum(dim=0)

@@ -102,6 +102,10 @@ class EncoderDecoder(nn.Module):
         weights = attention_weights(block.cross.branch.split(asks), kept[0], mask=mask)
         return weights.mean(dim=1)
 
+    def decoding(self, source: Tensor, lengths: Tensor) -> Decoding:
+        """Begin with targets of padded sources."""
+        return Decoding(self, source, lengths)
+
 
 class Decoding:
     """A decoder on its way: what it keeps of the source and of the target so far, row by row."""
@@ -138,7 +142,7 @@ class Decoding:
 
 
 def search(
-    module: EncoderDecoder,
+    module: Any,
     source: Tensor,
     lengths: Tensor,
     width: int,
@@ -152,7 +156,7 @@ def search(
     """
     n, end, device = len(source), module.end, source.device
     worth = [((5 + length) / 6) ** penalty for length in range(1, max_length + 2)]
-    decoding = Decoding(module, source, lengths)
+    decoding = module.decoding(source, lengths)
     decoding.take(torch.arange(n, device=device).repeat_interleave(width))
     total = torch.full((n, width), -torch.inf, device=device)
     total[:, 0] = 0.0  # at first all beams are the same one

@@ -5,18 +5,27 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from os import PathLike
+from typing import Any, Self
 
 import numpy as np
 from torch import Tensor, nn
 
 from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
 from panlearn.neural._sequence_pairs import SequencePairs
+from panlearn.transformer import _t5_files
 from panlearn.transformer._seq2seq import EncoderDecoder, search
+from panlearn.transformer._t5 import T5, T5Config
+
+
+class _Learned:
+    """What `fit` sets; here, and not among the fields."""
+
+    config_: T5Config | None
 
 
 @dataclass(eq=False, repr=False)
-class Seq2Seq(SequencePairs):
+class Seq2Seq(SequencePairs, _Learned):
     r"""A transformer that reads a source and writes a target, looking at both.
 
     .. math::
@@ -46,6 +55,11 @@ class Seq2Seq(SequencePairs):
         The power :math:`\alpha`: answers are compared by
         :math:`\log p(y \mid x) / ((5 + T) / 6)^\alpha`, T with the end.
 
+    Attributes
+    ----------
+    config_ : T5Config or None
+        The shape of a T5 that was read; None for the one of the paper, which the fields tell.
+
     Notes
     -----
     Sources and targets are lists of sequences of symbols of any kinds and lengths. In training all
@@ -56,10 +70,16 @@ class Seq2Seq(SequencePairs):
     beginning can become better than the best answer that has ended. The tables of sources and
     targets and the last layer are three; the paper shares one among them.
 
+    A T5 that `from_pretrained` reads has the parts of its own that `T5Config` names. In training
+    it leaves out no weights of attention.
+
     References
     ----------
     Vaswani, A. et al. (2017). Attention is all you need. Advances in Neural Information Processing
     Systems 30. https://arxiv.org/abs/1706.03762
+
+    Raffel, C. et al. (2020). Exploring the limits of transfer learning with a unified text-to-text
+    transformer. Journal of Machine Learning Research 21. https://arxiv.org/abs/1910.10683
 
     Wu, Y. et al. (2016). Google's neural machine translation system: bridging the gap between human
     and machine translation. https://arxiv.org/abs/1609.08144
@@ -93,6 +113,8 @@ class Seq2Seq(SequencePairs):
     learning_rate: Positive[float] = 3e-3
 
     def _build(self) -> nn.Module:
+        if getattr(self, "config_", None) is not None:
+            return T5(self.config_, dropout=self.dropout)
         n_sources, n_targets = len(self.symbols_), len(self.target_symbols_)
         return EncoderDecoder(
             *(n_sources, n_targets, self.width, self.n_heads, self.hidden or 4 * self.width),
@@ -101,14 +123,60 @@ class Seq2Seq(SequencePairs):
             norm_before=self.norm_first,
         )
 
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | PathLike[str], *, max_length: int = 128, device: str = "cpu"
+    ) -> Self:
+        """Read a T5 from a folder of Hugging Face: safetensors, never pickle.
+
+        Symbols are the numbers of tokens. What the tokenizer of T5 makes of a text ends with the
+        end token, and so must a source; targets are without it. The model has ``warm_start=True``:
+        `fit` goes on from the weights.
+
+        Parameters
+        ----------
+        folder : path
+            Holds ``config.json``, and ``model.safetensors`` or its shards with their index.
+        max_length : int, default=128
+            The most tokens that `predict` gives.
+        device : str, default="cpu"
+            Where the module computes.
+
+        Returns
+        -------
+        Seq2Seq
+            As if it were fitted. Its ``length_penalty`` is zero.
+        """
+        config, weights, dropout = _t5_files.read(folder)
+        model = cls(
+            config.width,
+            n_layers=config.n_layers,
+            n_heads=config.n_heads,
+            hidden=config.hidden,
+            dropout=dropout,
+            norm_first=True,
+            length_penalty=0.0,
+            warm_start=True,
+            device=device,
+        )
+        model.config_, model.weights_, model.max_length_ = config, weights, max_length
+        model.symbols_ = np.arange(config.n_tokens)
+        model.target_symbols_ = np.delete(model.symbols_, config.end)
+        return model
+
     def _checked(self) -> dict[str, Any]:
+        if not (self.warm_start and "weights_" in vars(self)):
+            self.config_ = None
+            self._check_shape()
+        if self.schedule == "inverse_sqrt":
+            return {"schedule": functools.partial(inverse_root, warmup=self.warmup)}
+        return {}
+
+    def _check_shape(self) -> None:
         if self.width % self.n_heads or self.width % 2:
             raise ValueError(
                 f"width={self.width} must be even and a multiple of n_heads={self.n_heads}"
             )
-        if self.schedule == "inverse_sqrt":
-            return {"schedule": functools.partial(inverse_root, warmup=self.warmup)}
-        return {}
 
     def _scores(self, module: Any, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
         return module(source, lengths, target)

@@ -248,6 +248,29 @@ class ViTClassifier(ImageClassifier):
         model.n_features_in_ = int(np.prod(model.image_shape_))
         return model
 
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write a folder that the transformers package and `from_pretrained` read.
+
+        Labels are written as text.
+
+        Parameters
+        ----------
+        folder : path
+            Is made if need be.
+        """
+        self._require_fitted()
+        names = ("patch_size", "n_layers", "width", "n_heads", "dropout", "norm_epsilon")
+        fields = {name: getattr(self, name) for name in (*names, "activation")}
+        _vit_files.write(
+            folder,
+            self.weights_,
+            self.classes_,
+            self.image_shape_,
+            self.mean_,
+            self.scale_,
+            fields | {"hidden": self.hidden or 4 * self.width},
+        )
+
 
 def _grid(shape: Shape, patch: tuple[int, int]) -> tuple[int, int]:
     """Rows and columns of patches."""
