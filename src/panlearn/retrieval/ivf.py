@@ -40,8 +40,8 @@ class IVF(Value):
 
     Notes
     -----
-    The centres are those of ten iterations of k-means on a sample of 64 vectors a list. A query costs
-    :math:`O(d (L + p n / L))` for L lists of n vectors, against :math:`O(d n)`.
+    The centres are those of ten iterations of k-means on a sample of 64 vectors a list. A query
+    costs :math:`O(d (L + p n / L))` for L lists of n vectors, against :math:`O(d n)`.
 
     References
     ----------
