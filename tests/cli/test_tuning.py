@@ -31,6 +31,17 @@ def test_examples_are_learned(run, model, tmp_path):
     assert tuned.generate(["one", "two"]) == [" two", " three"]
 
 
+@pytest.mark.parametrize("template", ["chatml", "llama"])
+def test_conversations_are_learned(run, tmp_path, template):
+    talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    small = GPT(GPTConfig(1, 32, context=200), max_steps=1, random_state=0).fit(["one"])
+    panlearn.save(small, tmp_path / "model")
+    data = _write(tmp_path / "talks", [{"messages": talk}])
+    how = ("--template", template, "--steps", 1, "--output", tmp_path / "tuned")
+    result = run("lm", "tune", tmp_path / "model", data, *how)
+    assert result.exit_code == 0, result.stderr
+
+
 def test_preferences_are_learned_and_additions_are_written(run, model, tmp_path):
     data = _write(tmp_path / "pairs", [{"prompt": "a", "chosen": "b", "rejected": "c"}])
     how = ("--method", "dpo", "--beta", 0.5, "--lora-rank", 2, "--adapter", tmp_path / "adapter")

@@ -63,7 +63,7 @@ METHODS = {
 )
 @click.option(
     "--template",
-    type=click.Choice(["chatml", "llama3"]),
+    type=click.Choice(["chatml", "llama"]),
     default="chatml",
     show_default=True,
     help="How conversations are written.",
