@@ -198,3 +198,15 @@ def test_a_depth_keeps_as_much_as_a_block():
     depth = MultiTokenPrediction(config)
     latent = config.latent
     assert Cache(depth, [0], 5).memory.numel() == 5 * (latent.rank + latent.rotary_width)
+
+
+def test_a_padded_row_is_proposed_what_it_is_alone():
+    decoder = make(CONFIGS["deepseek"])
+    ids = torch.randint(11, (2, 9), generator=torch.Generator().manual_seed(2))
+    cache = decoder.cache([0, 4], 9)
+    states = decoder.norm(decoder.go_on(ids[:, :8], cache))
+    together = Drafts(decoder, [0, 4], 9).after(states, ids[:, 1:])
+    for row, start in enumerate((0, 4)):
+        alone = decoder.states(ids[row : row + 1, start:8])
+        found = Drafts(decoder, [0], 9).after(alone, ids[row : row + 1, start + 1 :])
+        assert int(found) == int(together[row])
