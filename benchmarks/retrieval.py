@@ -14,7 +14,7 @@ from scipy import sparse
 
 from benchmarks.harness import Workload, exponent
 from panlearn.core.threads import n_threads
-from panlearn.retrieval import BM25, DenseIndex
+from panlearn.retrieval import BM25, IVF, DenseIndex
 from panlearn.text import pagerank
 
 WORDS = 50_000
@@ -109,6 +109,44 @@ def nearest_peer(data):
     return data[1].search(data[2], 10)[0]
 
 
+LISTS, PROBES = 1000, 8
+
+
+def listed(n=100_000, m=1000, d=64, seed=0):
+    """Vectors around a thousand centres, as those of texts are, in lists; and the nearest ten."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((1000, d))
+    X, Q = (centres[rng.integers(1000, size=k)] + rng.standard_normal((k, d)) for k in (n, m))
+    X, Q = (a.astype(np.float32) for a in (X, Q))
+    ours = DenseIndex(approximation=IVF(LISTS, n_probe=PROBES)).fit(X)
+    peer = faiss.index_factory(d, f"IVF{LISTS},Flat", faiss.METRIC_INNER_PRODUCT)
+    unit, asked = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (X, Q))
+    peer.train(unit)
+    peer.add(unit)
+    peer.nprobe = PROBES
+    exact = DenseIndex().fit(X)
+    nearest = np.array([hits.ids for hits in exact.search(Q)])
+    return {"ours": ours, "peer": peer, "exact": exact, "Q": Q, "asked": asked, "nearest": nearest}
+
+
+def lists_ours(data):
+    return [hits.ids for hits in data["ours"].search(data["Q"])]
+
+
+def lists_peer(data):
+    faiss.omp_set_num_threads(n_threads())
+    return data["peer"].search(data["asked"], 10)[1]
+
+
+def lists_exact(data):
+    return [hits.ids for hits in data["exact"].search(data["Q"])]
+
+
+def recall(data, found):
+    pairs = zip(data["nearest"], found, strict=True)
+    return {"recall of ten": float(np.mean([np.isin(a, b).mean() for a, b in pairs]))}
+
+
 def graph(n=100_000, m=1_000_000, seed=0):
     """Links to nodes of which few are much linked, as a matrix and as networkx has them."""
     rng = np.random.default_rng(seed)
@@ -160,6 +198,20 @@ def workloads() -> Iterator[Workload]:
         vectors,
         {"panlearn": nearest_ours, "faiss IndexFlatIP": nearest_peer},
         total,
+    )
+    yield Workload(
+        f"dense: first 10 of 1e5 x 64 by {PROBES} of {LISTS} lists, 1000 queries",
+        "DenseIndex",
+        listed,
+        {"panlearn": lists_ours, "faiss IVF": lists_peer},
+        recall,
+    )
+    yield Workload(
+        f"dense: first 10 of 1e5 x 64, {PROBES} of {LISTS} lists against all, 1000 queries",
+        "DenseIndex",
+        listed,
+        {"panlearn, lists": lists_ours, "panlearn, exact": lists_exact},
+        recall,
     )
     yield Workload(
         "PageRank, 1e5 nodes, 1e6 edges",

@@ -99,6 +99,11 @@ def learns_from_preferences(cls):
     return hasattr(cls, "rewards")
 
 
+def learns_from_prompts(cls):
+    """Whether a sample is a prompt, and its target the right answer."""
+    return hasattr(cls, "reward")
+
+
 def learns_from_documents(cls):
     """Whether a sample is a text, or a list of tokens."""
     return get_tags(cls()).input_tags.string and not learns_from_rows(cls)
@@ -163,6 +168,8 @@ class Library:
             wish = {"random_state": 0}
         elif not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
+        if learns_from_prompts(cls):
+            wish = {"random_state": 0, "max_tokens": 3}
         if "n_states" in names:  # and the slower the more a state may be
             wish |= {"tol": 1e-4, "n_states": 1}
         if "max_epochs" in names and not learns_from_documents(cls):
@@ -195,6 +202,9 @@ class Library:
         if learns_from_preferences(cls):
             words = [text.split()[0] for text in documents_of(9, seed)[0]]
             return [(word, word[:2] + "!", word[-2:] + "?") for word in words], None
+        if learns_from_prompts(cls):
+            words = [text.split()[0] for text in documents_of(5, seed)[0]]
+            return words, [word[::-1] for word in words]
         if learns_from_documents(cls):
             texts, y = documents_of(n // 3, seed)
             if get_tags(cls()).target_tags.multi_output:  # a tag for each word
@@ -294,7 +304,7 @@ class Library:
         if not ours and hasattr(one, "sample"):  # a generator has nothing to say of rows
             ours, theirs = ({"sample": m.sample(5, random_state=0)} for m in (one, other))
         elif not ours:  # a model of documents may answer in its own words alone
-            assert learns_from_documents(type(one))
+            assert learns_from_prompts(type(one)) or learns_from_documents(type(one))
             cls.same_parameters(one, other, rtol)
         for name, value in ours.items():
             expected = np.asarray(theirs[name])

@@ -155,6 +155,8 @@ def test_random_expressions_have_the_value_that_python_gives_them(rng):
         ("7 + 5 = 13", 0),
         ("7 + 5 = 12, carry 1; 4 + 8 + 1 = 14.", 0.5),
         ("7 + 5 = 10 + 2 = 12.", 1),
+        ("7+5=12 4+8+1=13", 1),
+        ("7+5=12 4+8+1=14", 0.5),
         ("- 7 + 5 = 12\n* 2 * 2 = 4", 1),  # marks of a list are no signs
         ("x = 12", 0),
         ("nothing", 0),
@@ -197,6 +199,8 @@ def test_functions_and_lists_are_rewards():
     assert [term.name for _, term in reward.terms] == ["vowels", "ExactAnswer"]
     with pytest.raises(TypeError, match="a reward is one of"):
         rewards.as_reward("vowels")
+    with pytest.raises(TypeError, match="a reward is one of"):
+        rewards.as_reward(rewards.ExactAnswer)  # the class, not one of it
     with pytest.raises(TypeError):
         reward + 3
 

@@ -12,7 +12,7 @@ from panlearn.alignment._policy import untrained
 from panlearn.alignment._prompts import Sequences
 from panlearn.alignment.supervised_finetune import completion_losses, packed, read_examples
 from panlearn.neural import LoRA
-from panlearn.text import BPETokenizer
+from panlearn.text import BPETokenizer, ChatTemplate
 from panlearn.transformer import GPT, DeepSeek, GPTConfig
 
 DATA = [("one", " two"), ("two", " three"), ("a longer prompt", "!"), ("x", " and a long answer")]
@@ -110,7 +110,7 @@ def test_conversations_are_learned_with_the_mark_that_ends_them():
     )
     assert tokenizer.special_tokens_["<|im_end|>"] in tuned.end_tokens_
     assert model.end_tokens_ == (0,)
-    prompt = panlearn.alignment.ChatTemplate().encode(model, talk[:1])
+    prompt, _ = ChatTemplate().encode(tokenizer, talk[:1], add_generation_prompt=True)
     assert tokenizer.decode(tuned.generate(prompt)) == "Yes?"
     halves = [{"prompt": talk[:1], "completion": talk[1:]}]
     again = supervised_finetune(model, halves, max_epochs=40, learning_rate=1e-2, random_state=0)

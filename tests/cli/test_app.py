@@ -12,7 +12,9 @@ from panlearn.cli.app import App, write_json
 
 COMMANDS = ["list", "info", "compare", "fit", "predict", "evaluate", "verify"]
 
-LEFT_OUT = "neural, transformer, statespace, generative and representation"  # without torch
+LEFT_OUT = (
+    "neural, transformer, statespace, generative, representation and alignment"  # without torch
+)
 
 
 def child(code):
@@ -110,6 +112,7 @@ def test_a_missing_extra_is_named():
         (["compare", "--models", "MLPClassifier"], "no estimator 'MLPClassifier'"),
         (["verify", "Z1"], "no claim 'Z1'"),
         (["lm", "train", __file__, "--output", "never"], ""),
+        (["lm", "tune", __file__, __file__, "--output", "never"], ""),
     ],
 )
 def test_what_needs_torch_says_how_to_get_it(run, arguments, word):
@@ -201,6 +204,7 @@ def test_a_warning_is_one_line():
         ["compare", "--report"],
         ["index", __file__, "--output"],
         ["lm", "train", __file__, "--output"],
+        ["lm", "tune", __file__, __file__, "--output"],
     ],
 )
 def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, monkeypatch, command):

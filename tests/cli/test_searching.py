@@ -119,8 +119,10 @@ def test_passages_have_file_line_and_marks(run, folder, tmp_path):
     assert "<" not in page["text"]
     assert "{x}" not in page["text"]
     nothing = run("search", output, "zebra")
-    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert (nothing.exit_code, nothing.stdout) == (1, "")
     assert "nothing in" in nothing.stderr
+    nothing = run("search", output, "zebra", "--json")
+    assert (nothing.exit_code, json.loads(nothing.stdout)) == (1, [])
 
 
 def test_only_what_changed_is_read_again(run, folder, tmp_path, monkeypatch):
@@ -196,6 +198,15 @@ def test_odd_files(folder, tmp_path):
     dogs = [f for f in index.files_ if f.endswith(("dogs.txt", "again.txt"))]
     assert len(dogs) == 1
     assert find(index, "")[:1] == []
+
+
+def test_what_is_left_out_is_counted(run, folder, tmp_path):
+    for i in range(7):
+        (folder / f"{i}.bin").write_bytes(b"\0\1")
+    result = run("index", folder, "--output", tmp_path / "i.index")
+    assert result.stderr == f"· left out 7 files: no text, such as {folder / '0.bin'}\n"
+    update = json.loads(run("index", folder, "--output", tmp_path / "i.index", "--json").stdout)
+    assert len(update["left_out"]) == 7
 
 
 def test_errors_are_one_line(run, folder, tmp_path):

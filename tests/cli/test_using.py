@@ -36,7 +36,7 @@ def test_fit_predict_evaluate(run, model, mixed, mixed_csv, tmp_path):
 
 def test_predictions_go_to_the_screen_to_parquet_or_to_json(run, model, mixed_csv, tmp_path):
     shown = run("predict", model, mixed_csv)
-    assert shown.stdout.startswith("prediction\n")
+    assert shown.stdout.startswith("id,prediction\nu0000,")  # so that answers can be joined
     assert "not used by the model" in shown.stderr
     output = tmp_path / "p.parquet"
     run("predict", model, mixed_csv, "--output", output)
@@ -143,7 +143,7 @@ def test_code(run, model, mixed_csv, capsys):
 
 
 def test_labels_keep_their_type(run, tmp_path):
-    from panlearn.cli.using import _as_classes
+    from panlearn.cli.rows import _as_classes
 
     np.testing.assert_array_equal(_as_classes(np.array([1.0, 0.0]), np.array([0, 1])), [1, 0])
     np.testing.assert_array_equal(_as_classes(np.array([True]), np.array([False, True])), [True])

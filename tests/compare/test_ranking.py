@@ -163,3 +163,17 @@ def test_refusals(rare, rng):
         compare(X, rng.integers(3, size=450), positive=1)
     with pytest.raises(DataError, match="no classes"):
         compare(X, rng.normal(size=450), positive=1)
+
+
+def test_a_board_prints_draws_and_gives_the_best(rare):
+    X, y = rare
+    board = compare(X, y, models=[GaussianNB(), LogisticRegression()], time_limit=None)
+    text = repr(board)
+    for word in ("GaussianNB", "LogisticRegression", BASELINE, "ROC AUC", board.summary()):
+        assert word in text
+    assert "error" not in text.splitlines()[0]
+    assert "GaussianNB" in board._repr_html_()
+    axes = board.plot(Figure().subplots())
+    assert [t.get_text() for t in axes.get_yticklabels()][-1] == board.best.name
+    assert axes.get_xlabel() == "ROC AUC"
+    assert board.best_pipeline.predict(board.table.X).shape == y.shape

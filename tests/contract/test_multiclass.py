@@ -62,6 +62,7 @@ def test_other_names_in_another_order_give_the_same_answers(any_class, library):
 
 BY_PLACE = {
     *("Perceptron", "MLPClassifier", "ConvNetClassifier", "ViTClassifier", "AdversarialTraining"),
+    "NeuralODEClassifier",
     *("RandomForestClassifier", "RotationForestClassifier", "BaggingClassifier"),
 }
 

@@ -73,6 +73,8 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         rows = np.abs(np.round(X)) if wants.positive_only else X
         if hasattr(cls, "rewards"):  # learns from pairs of completions
             rows, y = [(text[:3], text[3:6], text[-2:]) for text in texts], None
+        elif hasattr(cls, "reward"):  # learns from prompts
+            rows, y = [text[:3] for text in texts], texts
         elif wants.string and not wants.two_d_array:  # learns from documents
             rows = 5 * texts
             y = 5 * [0, 1, 0, 1] if is_classifier(cls()) or is_regressor(cls()) else None

@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
 
 import panlearn
 from panlearn.latent import PCA, FactorAnalysis, ProbabilisticPCA
-from panlearn.latent._factors import Factors, expect
+from panlearn.latent._factors import Factors, expect, maximise
 from panlearn.latent.factor_analysis import turn
 
 both = pytest.mark.parametrize("cls", [FactorAnalysis, ProbabilisticPCA])
@@ -204,3 +204,50 @@ def test_criteria_choose_the_number_of_factors(X):
         bic = [cls(k).fit(X).bic(X) for k in (1, 2, 3)]
         assert bic[1] < bic[0]
     assert int(np.argmin([FactorAnalysis(k).fit(X).bic(X) for k in (1, 2, 3)])) == 1
+
+
+@both
+def test_the_start_of_one_column_with_gaps_is_the_answer(cls, rng):
+    """The law of what was seen: gaps take nothing from the variance that EM begins with."""
+    x = 3 + 2 * rng.normal(size=(40, 1))
+    x[:24] = np.nan
+    seen = x[24:, 0]
+    best = norm.logpdf(seen, seen.mean(), seen.std()).sum() / len(x)
+    history = cls(1).fit(x).history_["log_likelihood"]
+    np.testing.assert_allclose(history[0], best, rtol=1e-9)
+
+
+def test_a_step_with_free_factors_goes_as_far_as_one_without(rng):
+    """Liu, Rubin and Wu: the likelihood rises at least as far as by EM, from wherever it starts."""
+    X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 4)) + 0.5 * rng.normal(size=(30, 4)) + 3
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+
+    def likelihood(at):
+        covariance = at.loadings @ at.loadings.T + np.diag(at.noise)
+        total = 0.0
+        for row in X:
+            seen = ~np.isnan(row)
+            law = multivariate_normal(at.mean[seen], covariance[np.ix_(seen, seen)])
+            total += law.logpdf(row[seen])
+        return total
+
+    def posterior(at, row):
+        seen = ~np.isnan(row)
+        slopes = at.loadings[seen].T / at.noise[seen]
+        covariance = np.linalg.inv(np.eye(2) + slopes @ at.loadings[seen])
+        return covariance @ slopes @ (row - at.mean)[seen], covariance
+
+    for _ in range(5):
+        start = Factors(rng.normal(size=4), rng.normal(size=(4, 2)), rng.uniform(0.5, 2, 4))
+        sums = expect(start, X, None, np.ones(len(X)))
+        slopes = np.linalg.solve(sums.gram, sums.cross[:, :, None])[:, :, 0]
+        residual = sums.square - (sums.cross * slopes).sum(axis=1)
+        plain = Factors(start.mean + slopes[:, -1], slopes[:, :-1], residual / sums.count)
+        longer = maximise(start, sums)[0]
+        assert likelihood(plain) > likelihood(start)
+        assert likelihood(longer) > likelihood(plain)
+        means, within = zip(*(posterior(start, row) for row in X), strict=True)
+        spread = np.cov(np.array(means).T, bias=True) + np.mean(within, axis=0)
+        expected = plain.loadings @ spread @ plain.loadings.T
+        np.testing.assert_allclose(longer.loadings @ longer.loadings.T, expected, rtol=1e-9)

@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from panlearn.alignment import (
-    ChatTemplate,
     load_adapter,
     losses,
     save_adapter,
     supervised_finetune,
 )
 from panlearn.alignment._policy import trainable, untrained
-from panlearn.alignment._prompts import Sequences
+from panlearn.alignment._prompts import Sequences, as_template
 from panlearn.alignment.dpo import preference_losses
 from panlearn.alignment.reward_model import RewardNetwork, bradley_terry_losses
 from panlearn.neural import LoRA
@@ -222,12 +221,12 @@ def test_templates_are_those_of_transformers():
         {"role": "assistant", "content": "Hi"},
         {"role": "user", "content": "Bye"},
     ]
-    for template, ours in [(chatml, ChatTemplate()), (llama, ChatTemplate.llama3())]:
+    for template, ours in [(chatml, as_template("chatml")), (llama, as_template("llama"))]:
         for answer in (False, True):
             expected = tokenizer.apply_chat_template(
                 talk, chat_template=template, tokenize=False, add_generation_prompt=answer
             )
-            assert ours.render(talk, answer=answer) == expected
+            assert ours.render(talk, answer) == expected
 
 
 def test_what_peft_knows_and_this_does_not_is_refused_by_name(tmp_path):

@@ -116,6 +116,13 @@ def test_relevance_may_be_that_of_vectors():
     assert RAG().fit(list(TEXTS.values())).ask("Which metal?").text == "not in the documents"
 
 
+def test_forms_of_a_word_meet_and_half_of_the_words_are_asked_for(model):
+    assert model.ask("Does a cork float?").ids[0] == "cork"
+    assert model._nearness("rusting ships", [TEXTS["iron"]]) == [1.0]
+    assert not RAG(min_relevance=0.9).fit(list(TEXTS.values())).ask("gold in Paris").found
+    assert RAG(min_relevance=0.1).fit(list(TEXTS.values())).ask("gold in Paris").found
+
+
 def test_words_weigh_by_their_rarity():
     near = Words.of(["a b", "a c", "a d"], str.split)
     a, b, unknown = np.log1p(3 / 3), np.log1p(3 / 1), np.log1p(3 / 0.5)

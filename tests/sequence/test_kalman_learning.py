@@ -5,7 +5,7 @@ import pytest
 
 from panlearn.core.sources import Sequences
 from panlearn.sequence import KalmanFilter
-from panlearn.sequence._state_space_learning import expect
+from panlearn.sequence._state_space_learning import _regress, expect
 
 
 def test_em_never_lowers_the_likelihood_and_finds_the_dynamics(rng):
@@ -138,3 +138,32 @@ def test_gaps_may_be_learned_from_without_noise(rng):
     X[rng.random(X.shape) < 0.2] = np.nan
     model = KalmanFilter(2, observation_covariance=np.zeros((2, 2)), max_iter=5, tol=1.0).fit(X)
     assert np.isfinite(model.score(X))
+
+
+@pytest.mark.parametrize("noise", ["whole", "of rank one"])
+@pytest.mark.parametrize("which", ["all", "some"])
+def test_the_free_entries_of_a_matrix_are_the_best_and_the_others_stay(rng, which, noise):
+    """Least squares over whatever may move: no step of it, in any direction, is better."""
+    given, free = rng.normal(size=(2, 3)), np.ones((2, 3), dtype=bool)
+    if which == "some":
+        free[0, 1] = free[1, 2] = False
+    z, root = rng.normal(size=(20, 3)) * [1, 10, 0.1], rng.normal(size=(2, 2))
+    if noise == "of rank one":  # what has no noise is exact, and may not move
+        root = np.array([[1.0], [0.5]])
+    x = z @ given.T + rng.normal(size=(20, 2))
+    covariance = root @ root.T
+    found = _regress(given, free, x.T @ z, z.T @ z, covariance)
+
+    def loss(matrix):
+        residual = np.linalg.lstsq(root, (x - z @ matrix.T).T)[0]
+        return np.sum(residual**2)
+
+    np.testing.assert_array_equal(found[~free], given[~free])
+    if noise == "of rank one":
+        np.testing.assert_allclose([0.5, -1.0] @ (found - given), 0.0, atol=1e-12)
+    assert loss(found) < loss(given)
+    for step in rng.normal(size=(20, 2, 3)) * free * 1e-3:
+        if noise == "of rank one":
+            step = root @ step[:1] * free.all(axis=0)
+        assert loss(found + step) > loss(found)
+        assert loss(found - step) > loss(found)

@@ -11,6 +11,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _TOKEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|[-+*/()])")
 _SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-"})
 _RUN = re.compile(r"[-+*/().= 0-9]+")
+_BETWEEN = re.compile(r"(?<=[0-9)]) +(?=[0-9(])")  # where one equation ends and the next begins
 _BULLET = re.compile(r"\s*[-*+]\s+")
 _LONGEST = 4000  # digits: Python refuses to read longer numbers
 
@@ -92,9 +93,10 @@ def equations(text: str) -> list[bool]:
     found = []
     for line in text.translate(_SIGNS).splitlines():
         for run in _RUN.findall(line[_begin(line) :]):
-            values = [value_of(side) for side in run.rstrip(". ").split("=")]
-            if len(values) > 1 and all(value is not None for value in values):
-                found.append(len(set(values)) == 1)
+            for part in _BETWEEN.split(run.rstrip(". ")):
+                values = [value_of(side) for side in part.split("=")]
+                if len(values) > 1 and all(value is not None for value in values):
+                    found.append(len(set(values)) == 1)
     return found
 
 

@@ -15,8 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from panlearn.alignment.chat_template import ChatTemplate, is_conversation
 from panlearn.core.errors import did_you_mean
+from panlearn.text import ChatTemplate
+
+ROLES = ("system", "user", "assistant", "tool")
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,55 @@ def as_template(template: ChatTemplate | str | None) -> ChatTemplate:
     """The template of a name, or the one that is given; ChatML if none is."""
     if template is None or isinstance(template, ChatTemplate):
         return template or ChatTemplate()
-    known = {"chatml": ChatTemplate(), "llama3": ChatTemplate.llama3()}
+    known = {
+        "chatml": ChatTemplate(),
+        "llama": ChatTemplate("llama", {"bos_token": "<|begin_of_text|>"}),
+    }
     if template not in known:
         raise ValueError(
             f"template={template!r} is no ChatTemplate nor the name of one; "
             + did_you_mean(str(template), list(known))
         )
     return known[template]
+
+
+def is_conversation(item: Any) -> bool:
+    """Whether it is a list of messages."""
+    return isinstance(item, list | tuple) and any(isinstance(m, Mapping) for m in item)
+
+
+def check_messages(messages: Any) -> None:
+    """Refuse what is no list of messages."""
+    if not isinstance(messages, list | tuple) or not messages:
+        raise ValueError(f"a conversation is a list of messages; got {messages!r:.60}")
+    for number, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not {"role", "content"} <= message.keys():
+            raise ValueError(
+                f"message {number} is {message!r:.60}; it must be a dict with role and content"
+            )
+        if message["role"] not in ROLES:
+            raise ValueError(
+                f"message {number} has the role {message['role']!r}; roles are {', '.join(ROLES)}"
+            )
+        if not isinstance(message["content"], str):
+            raise ValueError(
+                f"message {number} has the content {message['content']!r:.60}; it must be a str"
+            )
+
+
+def read_conversation(
+    model: Any, messages: Any, template: ChatTemplate | str | None = None, *, asks: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of a conversation, and which of them the assistant said, the end of its turn included.
+
+    If asked they end where the assistant is to speak, unless it has spoken last.
+    """
+    check_messages(messages)
+    if model.tokenizer_ is None:
+        raise ValueError("the model has no tokenizer to write a conversation with")
+    asks = asks and messages[-1]["role"] != "assistant"
+    ids, said = as_template(template).encode(model.tokenizer_, messages, asks)
+    return np.array(ids, dtype=np.int64), np.array(said, dtype=bool)
 
 
 def read_prompts(
@@ -96,11 +140,10 @@ def read_prompts(
     refused.
     """
     given = list(prompts)
-    chat = as_template(template)
     for i, prompt in enumerate(given):
         if is_conversation(prompt):
             with in_row(i):
-                given[i] = chat.encode(model, prompt)
+                given[i], _ = read_conversation(model, prompt, template, asks=True)
     return [answer.prompt for answer in model._answers(given, ())]
 
 
@@ -111,13 +154,12 @@ def read_completions(
 
     A conversation is one message of the assistant, with the mark after it.
     """
-    chat = as_template(template)
     end = [] if model.end_token_ is None else [model.end_token_]
     found = []
     for i, completion in enumerate(completions):
         with in_row(i):
             if is_conversation(completion):
-                ids, said = chat.tokens(model, completion)
+                ids, said = read_conversation(model, completion, template)
                 if not all(m["role"] == "assistant" for m in completion) or len(completion) != 1:
                     raise ValueError("a completion is one message of the assistant")
                 ids = ids[said]

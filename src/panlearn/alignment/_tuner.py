@@ -17,11 +17,11 @@ from panlearn.alignment._policy import (
     untrained,
     with_weights,
 )
-from panlearn.alignment.chat_template import ChatTemplate
 from panlearn.core.derived import derived
 from panlearn.core.parameters import Positive
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._run import Run
+from panlearn.text import ChatTemplate
 from panlearn.transformer._decoder_model import DecoderModel
 
 
@@ -41,7 +41,7 @@ class Tuner(_Learned, DeepEstimator):
         Where to start from: a model that is fitted, or the folder or file of one; it stays as it
         is. `clone` forgets what a model has learned, so that for cross-validation give its folder,
         or ``FrozenEstimator(model)``. None is a small one with random weights.
-    template : ChatTemplate or {"chatml", "llama3"}, default=None
+    template : ChatTemplate or {"chatml", "llama"}, default=None
         How conversations are written; as ChatML if None.
     learning_rate : float, default=0.0001
         The length of a step where the schedule is 1.

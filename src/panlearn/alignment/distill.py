@@ -10,11 +10,11 @@ from torch import Tensor
 
 from panlearn.alignment._policy import Policy, as_policy, predicting_states, tuned
 from panlearn.alignment._prompts import Sequences, fit_in, read_completions, read_prompts
-from panlearn.alignment.chat_template import ChatTemplate
 from panlearn.alignment.losses import Divergence
 from panlearn.alignment.supervised_finetune import by_place, completion_losses
 from panlearn.core.random import generator
 from panlearn.neural.settings import document_function
+from panlearn.text import ChatTemplate
 from panlearn.transformer._decoder_model import DecoderModel
 
 
@@ -58,7 +58,7 @@ def distill(
         The most tokens of an answer.
     temperature : float, default=1.0
         At which the teacher draws its answers; zero takes the most probable token.
-    template : ChatTemplate or {"chatml", "llama3"}, default=None
+    template : ChatTemplate or {"chatml", "llama"}, default=None
         How conversations are written; as ChatML if None.
 
     Returns

@@ -9,9 +9,9 @@ import numpy as np
 from panlearn.alignment._episodes import Episodes
 from panlearn.alignment._policy import Policy, as_policy
 from panlearn.alignment._rollouts import text_of
-from panlearn.alignment.chat_template import ChatTemplate
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
+from panlearn.text import ChatTemplate
 from panlearn.transformer import Completion
 
 _ROWS = 512  # completions that are drawn at once
@@ -62,7 +62,7 @@ def rejection_sampling(
         Draw from so many most probable tokens only.
     top_p : float, default=1.0
         Draw from the fewest tokens whose probability reaches this.
-    template : ChatTemplate or {"chatml", "llama3"}, default=None
+    template : ChatTemplate or {"chatml", "llama"}, default=None
         How conversations are written; as ChatML if None.
     random_state : int, Generator, RandomState or None, default=None
         Seeds the draws.

@@ -16,11 +16,13 @@ from panlearn.alignment._prompts import (
     columns,
     fit_in,
     in_row,
+    is_conversation,
     read_completions,
+    read_conversation,
     read_prompts,
 )
-from panlearn.alignment.chat_template import ChatTemplate, is_conversation
 from panlearn.neural.settings import document_function
+from panlearn.text import ChatTemplate
 from panlearn.transformer._decoder_model import DecoderModel
 
 
@@ -48,7 +50,7 @@ def supervised_finetune(
         Dicts have the names ``prompt`` and ``completion``, or ``messages``: a conversation, of
         which all that the assistant says is learned. Prompts and completions are texts, token ids
         or messages. To completions that are texts the token that ends a text is added.
-    template : ChatTemplate or {"chatml", "llama3"}, default=None
+    template : ChatTemplate or {"chatml", "llama"}, default=None
         How conversations are written; as ChatML if None.
     packing : bool, default=False
         Whether several examples share a row of the context, so that little of a batch is padding.
@@ -151,7 +153,7 @@ def read_examples(
     found = []
     for i, row in enumerate(rows):
         with in_row(i):
-            found.append(as_template(template).tokens(model, row["messages"]))
+            found.append(read_conversation(model, row["messages"], template))
             if not found[-1][1].any():
                 raise ValueError("the assistant says nothing in this conversation")
     ids, said = map(list, zip(*found, strict=True))
@@ -188,5 +190,5 @@ def packed(sequences: Sequences, room: int) -> tuple[np.ndarray, np.ndarray, np.
 def _end_mark(model: DecoderModel, template: ChatTemplate) -> list[int]:
     """The special token that the template ends messages with, if it is one."""
     assert model.tokenizer_ is not None
-    (ids,) = model.tokenizer_.encode_batch([template.after], special="atomic")
+    (ids,) = model.tokenizer_.encode_batch([template.end_of_turn], special="atomic")
     return [int(i) for i in ids[:1] if i in model.tokenizer_.special_tokens_.values()]

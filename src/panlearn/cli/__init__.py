@@ -2,18 +2,22 @@
 
 ``leaderboard.compare`` cross-validates models on a table, ``table`` reads and tidies one,
 ``report.report`` writes the page; none of them needs the command. The commands are in ``catalogue``
-(list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate), ``searching`` (index,
-search), ``language`` (lm) and ``proof`` (verify).
+(list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate), ``auditing`` (audit),
+``sampling`` (sample), ``searching`` (index, search, ask), ``language`` and ``tuning`` (lm), and
+``proof`` (verify).
 """
 
 import click
 
 from panlearn.cli.app import App
+from panlearn.cli.auditing import audit
 from panlearn.cli.catalogue import info, list_methods
 from panlearn.cli.comparing import compare
 from panlearn.cli.language import lm
 from panlearn.cli.proof import verify
-from panlearn.cli.searching import index, search
+from panlearn.cli.sampling import sample
+from panlearn.cli.searching import ask, index, search
+from panlearn.cli.tuning import tune
 from panlearn.cli.using import evaluate, fit, predict
 
 
@@ -23,5 +27,9 @@ def main() -> None:
     """Run the whole of machine learning as it is taught, behind one scikit-learn contract."""
 
 
-for _command in (list_methods, info, compare, fit, predict, evaluate, index, search, lm, verify):
+lm.add_command(tune)
+for _command in (
+    *(list_methods, info, compare, fit, predict, evaluate, audit, sample),
+    *(index, search, ask, lm, verify),
+):
     main.add_command(_command)

@@ -21,7 +21,8 @@ from panlearn.core.extras import MissingExtraError, require
 class App(click.Group):
     """A group whose errors are one line, with exit codes that mean something.
 
-    0 fine; 1 a claim or a model failed; 2 bad usage or bad input; 130 interrupted.
+    0 fine; 1 a claim or a model failed, or nothing was found; 2 bad usage or bad input; 130
+    interrupted.
     """
 
     def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:

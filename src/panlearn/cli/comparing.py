@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -18,6 +18,7 @@ from panlearn.cli.app import (
     write_json,
 )
 from panlearn.cli.tables import Column, print_columns
+from panlearn.core.errors import DataError
 from panlearn.core.files import write_file
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ WIDE = 120  # columns of a terminal that has room for the spread of each metric
 @click.option("--target", help="Column to predict; the last one if not named.")
 @click.option(
     "--task",
-    type=click.Choice(["auto", "classification", "regression"]),
+    type=click.Choice(["auto", "classification", "regression", "density"]),
     default="auto",
-    help="What to learn; auto looks at the target.",
+    help="What to learn; auto looks at the target. Of a density every column of numbers is part.",
 )
 @click.option(
     "--data",
@@ -65,7 +66,7 @@ WIDE = 120  # columns of a terminal that has room for the spread of each metric
 def compare(
     file: str | None,
     target: str | None,
-    task: Task,
+    task: Task | Literal["density"],
     data: str,
     cv: int,
     time_limit: float | None,
@@ -85,11 +86,22 @@ def compare(
     Numbers, money, percentages, categories, booleans, dates, text and missing values are taken care
     of, and what was done is said.
     """
-    from panlearn.compare import built_in, leaderboard, prepare, read_table, recipe
+    from panlearn.compare import (
+        built_in,
+        compare_density,
+        density_table,
+        leaderboard,
+        prepare,
+        read_table,
+        recipe,
+    )
+    from panlearn.compare.density_recipe import compare_density_code, density_load_code
     from panlearn.compare.files import BUILT_IN, GENERATED
     from panlearn.compare.report import Part, report
 
     check_output(report_path)
+    if task == "density" and (target or metric or positive):
+        raise DataError("a density has no target: leave --target, --metric and --positive out")
     every = [*BUILT_IN, *GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
@@ -102,23 +114,31 @@ def compare(
         "time_limit": time_limit,
         "random_state": seed,
     }
+    if task == "density":
+        options = {k: v for k, v in options.items() if k not in ("metric", "positive")}
     parts: list[Part] = []
     with progress_bar() as bar:
         line = bar.add_task("starting", total=None)
         for source in sources:
             frame = read_table(source) if file else built_in(source)
-            prepared = prepare(frame, target, task, rows, seed)
             place = source if file else f"built-in:{source}"
+            show = partial(_show, bar, line, source)
+            if task == "density":
+                prepared = density_table(frame, rows, seed)
+                load = density_load_code(place, rows, seed)
+                if as_code:
+                    click.echo(compare_density_code(load, options), nl=False)
+                    continue
+                board = compare_density(prepared.X, progress=show, **options)
+                parts.append(Part(f"density of {source}", board, prepared.notes, load))
+                continue
+            prepared = prepare(frame, target, task, rows, seed)
             load = recipe.load_code(place, prepared.target, task, rows, seed)
             if as_code:
                 click.echo(recipe.compare_code(load, options), nl=False)
                 continue
             board = leaderboard.compare(
-                prepared.X,
-                prepared.y,
-                task=prepared.task,
-                progress=partial(_show, bar, line, source),
-                **options,
+                prepared.X, prepared.y, task=prepared.task, progress=show, **options
             )
             title = f"{prepared.target} in {source}" if len(sources) == 1 else source
             parts.append(Part(title, board, prepared.notes, load))
@@ -153,7 +173,7 @@ def _show(bar: Any, line: Any, source: str, name: str, done: int, total: int) ->
 
 
 def _record(part: Part, report_path: str | None) -> dict:
-    from panlearn.compare.recipe import row_code
+    from panlearn.compare.report import script
 
     board = part.board
     return {
@@ -179,7 +199,7 @@ def _record(part: Part, report_path: str | None) -> dict:
                 "predict_seconds": row.predict_seconds,
                 "error": row.error,
                 "warnings": row.warnings,
-                "code": row_code(board, row, part.load),
+                "code": script(board, row, part.load),
             }
             for rank, row in enumerate(board.rows, 1)
         ],
@@ -217,7 +237,7 @@ def _print(parts: list[Part]) -> None:
 
 def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
     from panlearn.compare.overview import overviews
-    from panlearn.compare.report import number
+    from panlearn.compare.page import number
 
     for frame, metric in overviews(boards):
         columns = [Column(metric.name, [str(model) for model in frame.index])]
@@ -230,7 +250,8 @@ def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
 def _print_board(out: Any, board: Leaderboard) -> None:
     from rich.text import Text
 
-    from panlearn.compare.report import TIE, duration, number
+    from panlearn.compare.page import duration, number
+    from panlearn.compare.report import TIE
 
     rows = [row for row in board.rows if not row.failed]
     names = [f"{row.name} ≈" if board.ties(row) else row.name for row in rows]

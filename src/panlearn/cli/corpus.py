@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from panlearn.core.errors import DataError
-from panlearn.retrieval._answers import GRAMMAR
+from panlearn.retrieval._answers import GRAMMAR, stem
 
 LARGEST = 20_000_000  # bytes of a file that is read
 _LEFT_OUT = {"__pycache__", "node_modules"}
@@ -112,20 +112,3 @@ def query_words(query: str) -> list[str]:
     """Stems of a query without its grammar, unless there is nothing else."""
     content = [w for w in _PIECE.findall(query) if w.lower() not in GRAMMAR]
     return words(" ".join(content) or query)
-
-
-def stem(word: str) -> str:
-    """Cut the commonest endings of English off, so that forms of a word meet."""
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) + len(instead) > 2:
-            word = word[: -len(ending)] + instead if ending else word
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]  # stopped, stop
-    return word[:-1] if len(word) > 3 and word[-1] == "e" else word
-
-
-_ENDINGS = [
-    *(("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("ss", "ss")),
-    *(("us", "us"), ("is", "is"), ("s", ""), ("ied", "y"), ("eed", "eed"), ("ed", ""), ("ing", "")),
-]

@@ -48,7 +48,7 @@ def sampled(command: Any) -> Any:
 
 @click.group()
 def lm() -> None:
-    """Train a language model on text files, generate text from it, talk with it."""
+    """Train a language model on text files, tune it, generate text from it, talk with it."""
 
 
 @lm.command()

@@ -14,6 +14,14 @@ import numpy as np
 
 import panlearn
 from panlearn.cli.corpus import LARGEST, chunks, discover, places, query_words, read_text, words
+from panlearn.cli.meaning import (
+    brought_up,
+    encoder_of,
+    is_its_own,
+    load_encoder,
+    mark_of,
+    ranked,
+)
 from panlearn.core.errors import DataError
 from panlearn.core.persistence import ModelFileError
 from panlearn.retrieval import BM25
@@ -31,10 +39,17 @@ class Update:
     changed: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    recall: float | None = None
 
     def unread(self, error: OSError) -> None:
         """Note a file or a folder that cannot be read."""
         self.left_out.append(f"{error.filename}: {error.strerror}")
+
+    def of(self, index: Any, files: dict[str, Any]) -> Update:
+        """Count what the index holds."""
+        self.files, self.passages = len(files), len(index.ids_)
+        self.recall = getattr(getattr(index, "vectors_", None), "recall_", None)
+        return self
 
 
 @dataclass(frozen=True)
@@ -56,15 +71,24 @@ def update_index(
     *,
     lines: int = 30,
     overlap: int = 10,
+    encoder: str | os.PathLike[str] | None = None,
+    by: str = "both",
+    approximate: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Update:
     """Make the index at `output` that of the files under `paths`; unchanged files are not read.
 
-    The file at `output` is the old index until the new one is complete.
+    With the folder of an `encoder` passages have vectors, too, and are searched `by` "meaning" or
+    by "both". The file at `output` is the old index until the new one is complete.
     """
     if not 0 <= overlap < lines:
         raise DataError(f"the overlap of {overlap} lines must be below the {lines} of a passage")
-    index, began = _opened(output, lines, overlap), time.time_ns()
+    settings: dict[str, Any] = {"lines": lines, "overlap": overlap}
+    meaning = None
+    if encoder is not None:
+        meaning = load_encoder(encoder)
+        settings |= {"encoder": os.path.abspath(encoder), "by": by, "approximate": approximate}
+    index, began = _opened(output, settings, meaning), time.time_ns()
     known, update, kept = index.files_ if index else {}, Update(), {}
     found = [f for f in discover(paths, update.unread) if not _is(f[0], output)]
     fresh: dict[str, str] = {}
@@ -88,21 +112,20 @@ def update_index(
     if not kept:
         raise DataError(f"no text in {' '.join(map(str, paths))}")
     if index is not None and kept == known:
-        update.files, update.passages = len(kept), len(index.ids_)
-        return update
-    index = _brought_up(index, fresh, {*update.changed, *update.gone}, lines, overlap)
-    index.files_, index.settings_ = kept, {"lines": lines, "overlap": overlap}
-    update.files, update.passages = len(kept), len(index.ids_)
+        return update.of(index, kept)
+    index = _brought_up(index, fresh, {*update.changed, *update.gone}, settings, meaning)
+    index.files_, index.settings_ = kept, settings
     panlearn.save(index, output)
-    return update
+    return update.of(index, kept)
 
 
-def _opened(output: str | os.PathLike[str], lines: int, overlap: int) -> Any:
-    """The index so far, if there is one with the same passages."""
+def _opened(output: str | os.PathLike[str], settings: dict[str, Any], meaning: Any) -> Any:
+    """The index so far, if there is one with the same passages and vectors."""
     if not os.path.exists(output):
         return None
     index = open_index(output)
-    return index if index.settings_ == {"lines": lines, "overlap": overlap} else None
+    same = index.settings_ == settings and (meaning is None or is_its_own(index, meaning))
+    return index if same else None
 
 
 def open_index(path: str | os.PathLike[str]) -> Any:
@@ -134,30 +157,45 @@ def _text(path: str, size: int, update: Update) -> str | None:
 
 
 def _brought_up(
-    index: Any, fresh: dict[str, str], stale: set[str], lines: int, overlap: int
+    index: Any, fresh: dict[str, str], stale: set[str], settings: dict[str, Any], meaning: Any
 ) -> BM25:
     """Take the passages of stale files out and put those of fresh ones in."""
-    ids, texts = [], []
+    ids, texts, pages = [], [], []
     for path, text in fresh.items():
         rows = text.split("\n")
         # a file is about what its name says: the name counts in each of its passages
         name = words(Path(path).stem) + words(path)
-        for first, last in chunks(len(rows), lines, overlap):
+        for first, last in chunks(len(rows), settings["lines"], settings["overlap"]):
             ids.append((path, first, last))
-            texts.append(words("\n".join(rows[first - 1 : last])) + name)
+            pages.append("\n".join(rows[first - 1 : last]))
+            texts.append(words(pages[-1]) + name)
+    old = [] if index is None else [i for i in index.ids_.tolist() if i[0] in stale]
+    if meaning is not None:
+        known = None if index is None else index.vectors_
+        vectors = brought_up(known, meaning, ids, pages, old, settings["approximate"])
     if index is None:
-        return BM25().fit(texts, ids=ids)
-    if old := [i for i in index.ids_.tolist() if i[0] in stale]:
-        index.remove(old)
-    return index.add(texts, ids=ids) if ids else index
+        index = BM25().fit(texts, ids=ids)
+    else:
+        index = index.remove(old) if old else index
+        index = index.add(texts, ids=ids) if ids else index
+    if meaning is not None:
+        index.vectors_, index.mark_ = vectors, mark_of(meaning)
+    return index
 
 
-def find(index: Any, query: str, k: int = 10, per_file: int = 1) -> list[Passage]:
-    """Give the best k passages for a query, at most `per_file` of each file."""
+def find(
+    index: Any, query: str, k: int = 10, per_file: int = 1, encoder: Any = None
+) -> list[Passage]:
+    """Give the best k passages for a query, at most `per_file` of each file.
+
+    The `encoder` of an index with vectors is loaded from its folder if it is not given.
+    """
     asked = query_words(query)
     n, rarity = max(len(index.ids_), 1), _rarity(index, asked)
+    if encoder is None and "encoder" in index.settings_:
+        encoder = encoder_of(index)
     for depth in (min(50 * k * per_file, n), n):  # all, if the first many are of too few files
-        hits = index.search([asked], depth)[0]
+        hits = ranked(index, asked, query, depth, encoder)
         taken: Counter[str] = Counter()
         found: list[Passage] = []
         places_and_scores = zip(hits.ids.tolist(), hits.scores.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""``panlearn index`` and ``panlearn search``: documents in, ranked passages out."""
+"""``panlearn index``, ``search`` and ``ask``: documents in, passages and answers out."""
 
 from __future__ import annotations
 
@@ -31,17 +31,41 @@ _UNSEEN = re.compile("[\0-\x08\n-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
     type=click.IntRange(0),
     help="Lines in two passages.",
 )
+@click.option(
+    "--encoder",
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder of a sentence encoder, such as all-MiniLM-L6-v2: search by meaning.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["both", "meaning"]),
+    default="both",
+    show_default=True,
+    help="With an encoder: words and meaning, or meaning alone.",
+)
+@click.option("--approximate", is_flag=True, help="Look into the nearest lists of vectors only.")
 @as_json
 @as_code
 def index(
-    paths: tuple[str, ...], output: str, lines: int, overlap: int, as_json: bool, as_code: bool
+    paths: tuple[str, ...],
+    output: str,
+    lines: int,
+    overlap: int,
+    encoder: str | None,
+    by: str,
+    approximate: bool,
+    as_json: bool,
+    as_code: bool,
 ) -> None:
     """Index the text of files and folders: prose, Markdown, HTML, code.
 
     Run again, it reads only what has changed, and forgets what is gone.
     """
+    meaning = {"encoder": encoder, "by": by, "approximate": approximate} if encoder else {}
     if as_code:
-        call = f"update_index({list(paths)}, {output!r}, lines={lines}, overlap={overlap})"
+        options = {"lines": lines, "overlap": overlap, **meaning}
+        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        call = f"update_index({list(paths)}, {output!r}, {given})"
         click.echo(f"from panlearn.cli.passages import update_index\n\nprint({call})")
         return
     from panlearn.cli.passages import update_index
@@ -54,16 +78,33 @@ def index(
             output,
             lines=lines,
             overlap=overlap,
+            **meaning,
             watch=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json:
         write_json({"output": output, **asdict(update)})
         return
-    for note in update.left_out:
+    for note in _counted(update.left_out):
         click.echo(f"· left out {_shown(note)}", err=True)
     news = [f"{len(getattr(update, kind))} {kind}" for kind in ("new", "changed", "gone")]
     what = f"{count(update.passages, 'passage')} of {count(update.files, 'file')}"
     click.echo(f"{what} ({', '.join(news)}): {output}")
+    if update.recall is not None:
+        click.echo(f"recall of the ten nearest: {update.recall:.3f}")
+
+
+def _counted(notes: list[str]) -> list[str]:
+    """One line for each reason why files are left out: how many, and the first of them."""
+    reasons: dict[str, list[str]] = {}
+    for note in notes:
+        path, _, reason = note.rpartition(": ")
+        reasons.setdefault(reason, []).append(path)
+    return [
+        f"{paths[0]}: {reason}"
+        if len(paths) == 1
+        else f"{count(len(paths), 'file')}: {reason}, such as {paths[0]}"
+        for reason, paths in reasons.items()
+    ]
 
 
 @click.command()
@@ -89,12 +130,57 @@ def search(index: str, query: str, k: int, per_file: int, as_json: bool, as_code
     found = find(open_index(index), query, k, per_file)
     if as_json:
         write_json([asdict(passage) for passage in found])
-        return
+    elif not found:
+        click.echo(f"nothing in {index} answers {query!r}", err=True)
     if not found:
-        click.echo(f"nothing in {index} has a word of {query!r}", err=True)
+        click.get_current_context().exit(1)
+    if as_json:
+        return
     out = console()
     for passage in found:
         out.print(_card(passage), soft_wrap=True)
+
+
+@click.command()
+@click.argument("index", type=click.Path(exists=True, dir_okay=False))
+@click.argument("question")
+@click.option("--model", type=click.Path(exists=True), help="Language model: a file or a folder.")
+@click.option("-k", default=5, show_default=True, type=click.IntRange(1), help="How many passages.")
+@click.option("--max-tokens", default=200, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--budget", default=1024, show_default=True, type=click.IntRange(1), help="Tokens of passages."
+)
+@as_json
+def ask(
+    index: str,
+    question: str,
+    model: str | None,
+    k: int,
+    max_tokens: int,
+    budget: int,
+    as_json: bool,
+) -> None:
+    """Answer a QUESTION from the passages of an INDEX, and name the sources.
+
+    Without a model, the sentence that is nearest to the question.
+    """
+    from panlearn.cli.answering import answer_from
+    from panlearn.cli.passages import open_index
+
+    answer = answer_from(
+        open_index(index), question, model=model, k=k, max_tokens=max_tokens, token_budget=budget
+    )
+    if as_json:
+        write_json(answer)
+    else:
+        click.echo(_shown(answer["text"]))
+        for source in answer["citations"]:
+            click.echo(f"[{source['number']}] {_shown(source['file'])}:{source['line']}")
+        if answer["unknown"]:
+            numbers = ", ".join(map(str, answer["unknown"]))
+            click.echo(f"· the model cited passages that do not exist: {numbers}", err=True)
+    if not answer["found"]:
+        click.get_current_context().exit(1)
 
 
 def _card(passage: Passage) -> Any:

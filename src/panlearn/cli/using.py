@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,8 @@ from panlearn.cli.app import (
     progress_bar,
     write_json,
 )
-from panlearn.core.errors import DataError, count
+from panlearn.cli.rows import existing, identifiers, known_rows, open_table, tabular
+from panlearn.core.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from panlearn.compare.table import Task
-
-existing = click.Path(exists=True, dir_okay=False)
-tabular = click.Path(exists=True, dir_okay=False, allow_dash=True)  # - is standard input
 
 
 @click.command()
@@ -119,15 +116,13 @@ def predict(
         click.echo(_use_code(model, file) + "print(model.predict(X))")
         return
 
-    from panlearn.compare.files import CSV, PARQUET
-    from panlearn.core.files import replacing
+    from panlearn.compare.files import check_kind, write_table
 
     check_output(output)
-    kind = ".csv" if output is None else Path(output).suffix.lower()
-    if kind not in CSV | PARQUET:
-        raise DataError(f"{output} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
-    pipeline, frame, X, notes = _open(model, file)
-    answer = _identifiers(frame, X, pipeline)
+    if output is not None:
+        check_kind(output)
+    pipeline, frame, X, notes = open_table(model, file)
+    answer = identifiers(frame, X, pipeline)
     answer["prediction"] = pipeline.predict(X)
     if proba:
         if not hasattr(pipeline, "predict_proba"):
@@ -139,11 +134,7 @@ def predict(
     for note in notes:
         click.echo(f"· {note}", err=True)
     if output is not None:
-        with replacing(output) as temporary:
-            if kind in PARQUET:
-                answer.to_parquet(temporary, index=False)
-            else:
-                answer.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+        write_table(answer, output)
     if as_json:
         write_json({"output": output, "notes": notes, **answer.to_dict("list")})
     elif output is None:
@@ -174,23 +165,13 @@ def evaluate(
         column = f"[{target!r}]" if target else "[model.target_name_]"
         click.echo(_use_code(model, file) + f"print(model.score(X, frame{column}))")
         return
-    pipeline, frame, X, notes = _open(model, file)
-    target = target or getattr(pipeline, "target_name_", None)
-    if target is None:
-        raise DataError(f"{model} does not say which column it predicts: name it with --target")
-    if target not in frame.columns:
-        raise DataError(f"{file} has no column {target!r} to compare with")
-    truth: Any = frame[target]
-    known = truth.notna().to_numpy()
-    if not known.any():
-        raise DataError(f"{target!r} is missing in every row of {file}")
-    if not known.all():
-        notes.append(f"left out {count(int((~known).sum()), 'row')} whose {target!r} is missing")
-    rows: Any = X[known]
+    pipeline, frame, X, notes = open_table(model, file)
+    rows, truth, said = known_rows(pipeline, frame, X, target, file, model)
+    notes += said
     names = [name.strip() for name in metric.split(",")] if metric else []
-    scores = _scores(pipeline, rows, truth[known], names, positive)
+    scores = _scores(pipeline, rows, truth, names, positive)
     if as_json:
-        write_json({"rows": int(known.sum()), "scores": scores, "notes": notes})
+        write_json({"rows": len(rows), "scores": scores, "notes": notes})
         return
     from rich.table import Table
 
@@ -202,40 +183,8 @@ def evaluate(
     console().print(table)
 
 
-def _identifiers(frame: pd.DataFrame, X: pd.DataFrame, pipeline: Pipeline) -> pd.DataFrame:
-    """The columns that no model uses and that name each row, so that answers can be joined."""
-    import pandas as pd
-
-    target = getattr(pipeline, "target_name_", None)
-    names = [
-        name
-        for name in frame.columns
-        if name not in X and name not in (target, "prediction") and frame[name].is_unique
-    ]
-    return pd.DataFrame({name: frame[name].to_numpy() for name in names}, index=range(len(frame)))
-
-
-def _open(model: str, file: str) -> tuple[Pipeline, pd.DataFrame, pd.DataFrame, list[str]]:
-    """Load a model and bring the rows of a file into its columns."""
-    import panlearn
-    from panlearn.compare.files import read_table
-    from panlearn.compare.preparation import conform
-    from panlearn.core.persistence import ModelFileError
-
-    try:
-        pipeline = panlearn.load(model)
-    except ModelFileError as error:
-        raise DataError(str(error)) from None
-    if not hasattr(pipeline, "feature_names_in_"):
-        raise DataError(f"{model} was fitted to an array without names, not by `panlearn fit`")
-    frame = read_table(file)
-    truth = getattr(pipeline, "target_name_", None)
-    X, notes = conform(frame.drop(columns=truth, errors="ignore"), pipeline)
-    return pipeline, frame, X, [*frame.attrs["notes"], *notes]
-
-
 def _scores(
-    pipeline: Pipeline, X: pd.DataFrame, truth: pd.Series, names: list[str], positive: str | None
+    pipeline: Pipeline, X: pd.DataFrame, y: np.ndarray, names: list[str], positive: str | None
 ) -> dict[str, float]:
     """The metrics that are named, or those of the task, that the model offers."""
     from sklearn.base import is_classifier
@@ -243,11 +192,6 @@ def _scores(
     from panlearn.compare.metrics import metrics_for, offered, positive_class
 
     task = "classification" if is_classifier(pipeline) else "regression"
-    y: np.ndarray = truth.to_numpy()
-    if task == "classification":
-        y = _as_classes(y, pipeline.classes_)
-    elif y.dtype.kind not in "iuf":
-        raise DataError(f"{truth.name!r} holds {y[0]!r}, and the model predicts numbers")
     classes = getattr(pipeline, "classes_", None)
     about = None if classes is None else positive_class(classes, positive)
     known = y if classes is None else classes
@@ -260,15 +204,6 @@ def _scores(
             # Such as an area under the curve where the file holds one class only.
             scores[metric.name] = float("nan")
     return scores
-
-
-def _as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Bring labels into the type of the classes; a class never seen is an error."""
-    by_text = {str(c): c for c in classes.tolist()}
-    labels = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in y]
-    if unknown := sorted(set(labels) - set(by_text)):
-        raise DataError(f"the model does not know the class {unknown[0]!r}; has {list(by_text)}")
-    return classes[[list(by_text).index(label) for label in labels]]
 
 
 def _use_code(model: str, file: str) -> str:

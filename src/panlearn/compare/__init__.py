@@ -5,6 +5,7 @@ into the form it takes, and `conform` brings new rows into the columns of a fitt
 command ``panlearn compare`` and the scripts that it writes call these.
 """
 
+from panlearn.compare.density import compare_density, density_table
 from panlearn.compare.files import built_in, read_table
 from panlearn.compare.leaderboard import Leaderboard, compare
 from panlearn.compare.metrics import Metric, scorer
@@ -19,7 +20,9 @@ __all__ = [
     "Table",
     "built_in",
     "compare",
+    "compare_density",
     "conform",
+    "density_table",
     "prepare",
     "read_table",
     "scorer",

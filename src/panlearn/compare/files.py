@@ -18,6 +18,7 @@ from sklearn import datasets
 
 from panlearn.compare.table import twins
 from panlearn.core.errors import DataError, did_you_mean
+from panlearn.core.files import replacing
 
 BUILT_IN = {
     "breast_cancer": datasets.load_breast_cancer,
@@ -58,6 +59,22 @@ def read_table(path: str | Path) -> pd.DataFrame:
             notes.append("dropped the first column: it only numbers the rows")
     frame.attrs["notes"] = notes
     return frame
+
+
+def check_kind(path: str | Path) -> None:
+    """Refuse a file whose name says neither CSV nor Parquet."""
+    if Path(path).suffix.lower() not in CSV | PARQUET:
+        raise DataError(f"{path} is neither CSV (.csv, .tsv, .txt) nor Parquet (.parquet)")
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write a CSV or Parquet file, all of it or nothing."""
+    kind = Path(path).suffix.lower()
+    with replacing(path) as temporary:
+        if kind in PARQUET:
+            frame.to_parquet(temporary, index=False)
+        else:
+            frame.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
 
 
 class _Source:

@@ -39,7 +39,7 @@ BASELINE = "baseline"
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Leaderboard:
     """The outcome of a comparison: rows from best to worst, failures last.
 
@@ -80,6 +80,29 @@ class Leaderboard:
         """The row of the model that learns nothing from the features."""
         return next(r for r in self.rows if r.name == BASELINE)
 
+    @property
+    def best_pipeline(self) -> Pipeline | None:
+        """The preparation of columns and the best model, fitted to all rows."""
+        return None if self.best is None else self.best.pipeline
+
+    def __repr__(self) -> str:
+        shown = ["model", "ties", *(m.name for m in self.metrics), "fit_seconds", "error"]
+        frame = self.frame()[shown]
+        shown = shown if frame["error"].any() else shown[:-1]
+        return frame[shown].to_string(float_format="{:.3f}".format) + f"\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        return self.frame().to_html(float_format="{:.3f}".format)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the scores of each model, fold by fold, on matplotlib axes, and return these."""
+        from panlearn.compare.pictures import fold_scores
+        from panlearn.plot._axes import axes_or_new
+
+        axes = axes_or_new(ax)
+        fold_scores(self).draw(axes)
+        return axes
+
     def __getitem__(self, name: str) -> Row:
         for row in self.rows:
             if row.name == name:
@@ -96,8 +119,8 @@ class Leaderboard:
         if any(metric.name not in row.scores for row in (first, second)):
             return None
         test = len(self.table.y) // self.cv.n_splits
-        values = [metric.sign * row.scores[metric.name] for row in (first, second)]
-        return corrected_t_test(*values, len(self.table.y) - test, test, CONFIDENCE)
+        one, other = (metric.sign * row.scores[metric.name] for row in (first, second))
+        return corrected_t_test(one, other, len(self.table.y) - test, test, CONFIDENCE)
 
     def ties(self, row: Row) -> bool:
         """Whether a row cannot be told apart from the best by its scores on the folds."""
@@ -253,11 +276,11 @@ def compare(
                 rows.append(Row(name, pipeline, error="interrupted"))
             except Exception as error:
                 rows.append(Row(name, pipeline, error=reason(error)))
-    rows.sort(key=lambda row: _place(row, metrics))
+    rows.sort(key=lambda row: place(row, metrics))
     return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted, about)
 
 
-def _place(row: Row, metrics: tuple[Metric, ...]) -> tuple:
+def place(row: Row, metrics: tuple[Metric, ...]) -> tuple:
     """By the first metric; what does not offer it after, by the next that it has."""
     values = [-m.sign * row.mean(m) for m in metrics]
     return row.failed, *(place for v in values for place in (np.isnan(v), np.nan_to_num(v)))

@@ -17,6 +17,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import LearningCurveDisplay
 
+from panlearn.compare.density_pictures import density_plots
 from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.scoring import Row, learn
@@ -34,8 +35,11 @@ def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -
 
 def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterator[Plot]:
     best = board.best
-    yield _fold_scores(board)
+    yield fold_scores(board)
     if best is None:
+        return
+    if board.table.task == "density":
+        yield from density_plots(board)
         return
     if board.table.task == "classification":
         yield from _classification(board, best)
@@ -48,9 +52,10 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
         yield _coefficients(linear[0])
 
 
-def _fold_scores(board: Leaderboard) -> Plot:
+def fold_scores(board: Leaderboard) -> Plot:
+    """Dots for the folds of each model, best first, and a bar for the mean."""
     metric = board.metrics[0]
-    rows = [r for r in board.rows if metric.name in r.scores][:25]
+    rows = [r for r in board.rows if not r.failed and metric.name in r.scores][:25]
 
     def draw(ax: Axes) -> None:
         for place, row in enumerate(reversed(rows)):

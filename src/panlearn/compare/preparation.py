@@ -65,7 +65,7 @@ def conform(frame: pd.DataFrame, model: Any) -> tuple[pd.DataFrame, list[str]]:
     notes = []
     if extra := [c for c in frame.columns if c not in wanted]:
         notes.append(f"not used by the model: {', '.join(map(repr, extra))}")
-    kinds = {}
+    kinds: dict[str, str] = {}
     for part, _, names in model[0].transformers_:
         kinds |= dict.fromkeys([names] if isinstance(names, str) else names, part)
     styles = getattr(model, "column_styles_", {})

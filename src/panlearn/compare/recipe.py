@@ -118,15 +118,19 @@ class Source:
         )
 
 
+def read_code(source: str) -> str:
+    """An expression that reads a file or a built-in data set."""
+    name = source.removeprefix("built-in:")
+    return f"{'read_table' if name == source else 'built_in'}({Source().of(name)})"
+
+
 def load_code(source: str, target: str, task: str, rows: int | None, seed: int) -> list[str]:
     """Lines that make X and y from a file or from a built-in data set."""
     write = Source().of
-    name = source.removeprefix("built-in:")
-    read = f"read_table({write(source)})" if name == source else f"built_in({write(name)})"
     options = f"target={write(target)}, task={write(task)}"
     if rows is not None:
         options += f", rows={rows}, random_state={seed}"
-    return [f"table = prepare({read}, {options})", "X, y = table.X, table.y"]
+    return [f"table = prepare({read_code(source)}, {options})", "X, y = table.X, table.y"]
 
 
 def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
@@ -138,7 +142,7 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
     body = [
         *load,
         *source.model(row.pipeline),
-        f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
+        fold_code(board, source),
         f"scoring = {_scoring(board, row, source)}",
         'scores = cross_validate(model, X, y, cv=cv, scoring=scoring, error_score="raise")',
         "for name in scoring:",
@@ -187,8 +191,11 @@ def _used(load: list[str]) -> set[tuple[str, str]]:
     return {("panlearn.compare", name) for name in names}
 
 
-def _arguments(cv: Any) -> str:
-    return f"n_splits={cv.n_splits}, shuffle=True, random_state={cv.random_state!r}"
+def fold_code(board: Leaderboard, source: Source) -> str:
+    """A line that makes the folds of a comparison."""
+    cv = board.cv
+    options = f"n_splits={cv.n_splits}, shuffle=True, random_state={cv.random_state!r}"
+    return f"cv = {source.name(type(cv))}({options})"
 
 
 def _changed(estimator: BaseEstimator) -> dict[str, Any]:

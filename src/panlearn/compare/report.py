@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from dataclasses import dataclass
-from datetime import datetime
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 
-from panlearn.compare.drawing import Picture
+from panlearn.compare.density_recipe import density_row_code
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.metrics import Metric
 from panlearn.compare.overview import overview_sentence, overviews
+from panlearn.compare.page import duration, fact_list, figure, note_list, number, page
 from panlearn.compare.pictures import pictures
 from panlearn.compare.recipe import row_code
 from panlearn.compare.scoring import Row
 
-# Even a hole in the escaping could load and send nothing.
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 TIE = "the folds cannot tell it from the best: corrected t-test at 95 %"
-PACKAGES = ("panlearn", "scikit-learn", "numpy", "scipy", "numba", "pandas", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -55,48 +48,18 @@ def report(parts: list[Part], *, command: str, time_limit: float | None) -> str:
             content = "".join(f'<h3 id="{key}">{name}</h3>{html}' for key, name, html in inner)
             head = f'<p class="summary">{escape(part.board.summary())}</p>{_facts(part.board)}'
             sections.append((f"set-{number}", escape(part.title), head + content))
-    links = "".join(f'<a href="#{key}">{name}</a>' for key, name, _ in sections)
-    body = "".join(
-        f'<section aria-labelledby="{key}"><h2 id="{key}">{name}</h2>{content}</section>'
-        for key, name, content in sections
-    )
-    here = files("panlearn.compare")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<link rel="icon" href="data:,">
-<title>{escape(title)} · panlearn</title>
-<style>{here.joinpath("report.css").read_text("utf-8")}</style>
-</head>
-<body>
-<header>
-<p class="brand">panlearn</p>
-<h1>{escape(title)}</h1>
-<p class="summary">{escape(summary)}</p>
-<nav aria-label="Sections">{links}</nav>
-{facts}
-</header>
-<main>{body}</main>
-<footer>{_about(command)}</footer>
-<div id="live" role="status" style="position:absolute;left:-9999px"></div>
-<script>{here.joinpath("report.js").read_text("utf-8")}</script>
-</body>
-</html>
-"""
+    return page(title, summary, facts, sections, command)
 
 
 def _sections(part: Part, prefix: str, time_limit: float | None) -> list[tuple[str, str, str]]:
     """Write the id, the title and the content of each section on one data set."""
     board = part.board
-    drawn = "".join(map(_figure, pictures(board, time_limit, curve=not prefix)))
+    drawn = "".join(map(figure, pictures(board, time_limit, curve=not prefix)))
     code = "".join(_code(board, row, part.load, prefix) for row in board.rows)
     return [
         (f"{prefix}leaderboard", "Leaderboard", _leaderboard(board, prefix)),
         (f"{prefix}plots", "Plots", f'<div class="plots">{drawn}</div>'),
-        (f"{prefix}data", "Data", _notes((*part.notes, *board.notes))),
+        (f"{prefix}data", "Data", note_list((*part.notes, *board.notes))),
         (f"{prefix}code", "Code", code),
     ]
 
@@ -147,10 +110,7 @@ def _facts(board: Leaderboard) -> str:
         **({} if board.positive is None else {"positive class": str(board.positive)}),
         "models": f"{len(board.rows) - 1}" + (f" ({failed} failed)" if failed else ""),
     }
-    items = "".join(
-        f'<div class="fact"><dt>{k}</dt><dd>{escape(v)}</dd></div>' for k, v in facts.items()
-    )
-    return f'<dl class="facts">{items}</dl>'
+    return fact_list(facts)
 
 
 def _leaderboard(board: Leaderboard, prefix: str) -> str:
@@ -219,34 +179,6 @@ def _time_cell(seconds: float) -> str:
     return f'<td data-value="{seconds!r}">{duration(seconds)}</td>'
 
 
-def duration(seconds: float) -> str:
-    """Write a time with a unit that suits it."""
-    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-def number(value: float) -> str:
-    """Write a score to three decimals, or a large one to four digits."""
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.4g}"
-
-
-def _figure(picture: Picture) -> str:
-    words = f"<h3>{escape(picture.title)}</h3><figcaption>{escape(picture.caption)}</figcaption>"
-    if picture.error:
-        image = f"<p>Not drawn: {escape(picture.error)}</p>"
-    else:
-        light, dark = (f"data:image/png;base64,{picture.images[t]}" for t in ("light", "dark"))
-        image = (
-            f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-            f'<img src="{light}" alt="{escape(picture.alt)}"></picture>'
-        )
-    return f'<figure class="card">{words}{image}</figure>'
-
-
-def _notes(notes: tuple[str, ...]) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f'<div class="card data"><ul>{items}</ul></div>'
-
-
 def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
     said = "".join(
         f'<p class="said">{escape(text)}</p>' for text in (row.error, *row.warnings) if text
@@ -255,25 +187,17 @@ def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
     if row.pipeline is not None:
         code = (
             '<div class="code"><button class="copy" type="button">Copy</button>'
-            f"<pre><code>{escape(row_code(board, row, load))}</code></pre></div>"
+            f"<pre><code>{escape(script(board, row, load))}</code></pre></div>"
         )
     summary = f"<summary>{escape(row.name)}</summary>"
     return f'<details id="{_anchor(row, prefix)}">{summary}{said}{code}</details>'
 
 
+def script(board: Leaderboard, row: Row, load: list[str]) -> str:
+    """Write the Python that gives a row of the board again."""
+    write = density_row_code if board.table.task == "density" else row_code
+    return write(board, row, load)
+
+
 def _anchor(row: Row, prefix: str) -> str:
     return f"{prefix}code-" + "".join(c if c.isalnum() else "-" for c in row.name)
-
-
-def _about(command: str) -> str:
-    versions = [f"python {sys.version.split()[0]}"]
-    for package in PACKAGES:
-        try:
-            versions.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    when = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    return (
-        f"<p><code>{escape(command)}</code></p>"
-        f"<p>{escape(when)} · {escape(' · '.join(versions))} · {escape(platform.platform())}</p>"
-    )

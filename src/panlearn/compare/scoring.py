@@ -83,7 +83,7 @@ def score(
             predictions, seconds = _out_of_fold(result, X, len(y))
             pipeline.fit(X, y)
         except Exception as error:
-            return Row(name, pipeline, error=reason(error), warnings=_distinct(caught))
+            return Row(name, pipeline, error=reason(error), warnings=distinct(caught))
     return Row(
         name,
         pipeline,
@@ -93,7 +93,7 @@ def score(
         predict_seconds=seconds,
         total_seconds=perf_counter() - start,
         predictions=predictions,
-        warnings=_distinct(caught),
+        warnings=distinct(caught),
     )
 
 
@@ -134,7 +134,7 @@ def _out_of_fold(result: dict[str, Any], X: pd.DataFrame, n: int) -> tuple[dict[
     return gathered, float(np.median(seconds))
 
 
-def _distinct(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+def distinct(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """Each different warning once, with how often it came; other numbers are no difference."""
     texts = [reason(w.message) for w in caught if isinstance(w.message, Warning)]
     kinds: dict[str, list[str]] = {}

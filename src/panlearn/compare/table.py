@@ -34,7 +34,7 @@ class Table:
 
     X: pd.DataFrame
     y: np.ndarray
-    task: Literal["classification", "regression"]
+    task: Literal["classification", "regression", "density"]
     target: str
     notes: tuple[str, ...] = field(default=())
     styles: dict[str, str] = field(default_factory=dict)

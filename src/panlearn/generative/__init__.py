@@ -26,6 +26,7 @@ from panlearn.generative.masked_autoregressive_flow import MaskedAutoregressiveF
 from panlearn.generative.mmd_gan import MMDGAN  # noqa: E402
 from panlearn.generative.neural_autoregressive_flow import NeuralAutoregressiveFlow  # noqa: E402
 from panlearn.generative.neural_ode import NeuralODE  # noqa: E402
+from panlearn.generative.neural_ode_classifier import NeuralODEClassifier  # noqa: E402
 from panlearn.generative.ode_layer import ODELayer  # noqa: E402
 from panlearn.generative.odeint import ODESolution, odeint  # noqa: E402
 from panlearn.generative.real_nvp import RealNVP  # noqa: E402
@@ -50,6 +51,7 @@ __all__ = [
     "MaskedAutoregressiveFlow",
     "NeuralAutoregressiveFlow",
     "NeuralODE",
+    "NeuralODEClassifier",
     "ODELayer",
     "ODESolution",
     "RealNVP",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from panlearn.graphical._triangulation import spanning_tree
+from panlearn.theory.information import mutual_information
 
 
 def topological_order(parents: Sequence[Sequence[int]]) -> list[int]:
@@ -97,7 +98,4 @@ def _mutual_information(
     count = seen.reshape(n_a, n_b) + alpha / (n_a * n_b)
     if not count.sum():
         return 0.0
-    joint = count / count.sum()
-    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
-    kept = joint > 0
-    return float(np.sum(joint[kept] * np.log(joint[kept] / apart[kept])))
+    return mutual_information(count / count.sum())

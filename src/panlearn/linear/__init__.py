@@ -1,9 +1,11 @@
 """Linear models: least squares and its penalised, robust, recursive and Bayesian relatives.
 
 Reading order: `linear_regression` and `ridge` stand on `_least_squares`, which solves from
-mergeable moments; each other file is one method.
+mergeable moments; each other file is one method. `inference` has the standard errors and tests
+of their coefficients.
 """
 
+from panlearn.linear import inference
 from panlearn.linear.bayesian_linear_regression import BayesianLinearRegression
 from panlearn.linear.huber import HuberRegressor
 from panlearn.linear.lasso import ElasticNet, Lasso
@@ -26,5 +28,6 @@ __all__ = [
     "Perceptron",
     "RecursiveLeastSquares",
     "Ridge",
+    "inference",
     "lasso_path",
 ]

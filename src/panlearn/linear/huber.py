@@ -22,6 +22,7 @@ from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import RootMoments, Sums
 from panlearn.core.validation import read_rows
+from panlearn.linear import inference
 from panlearn.linear._base import LinearRegressor
 from panlearn.linear._least_squares import EPS, from_moments, from_root, moments_of
 from panlearn.linear._targets import one_target
@@ -162,6 +163,32 @@ class HuberRegressor(Iterative, LinearRegressor):
             residual = rows.y - safe_sparse_dot(rows.X, self.coef_) - self.intercept_
             self.outliers_ = np.abs(residual) > self.scale_ * self.epsilon
         return self
+
+    def summary(
+        self, X: Any, y: Any, sample_weight: Any = None, confidence: float = 0.95
+    ) -> inference.Summary:
+        """Standard errors, tests and intervals of the coefficients, from the rows of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; an integer weight is a repeated row.
+        confidence : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            See `panlearn.linear.inference`.
+        """
+        self._require_fitted()
+        if self.alpha:
+            raise ValueError("standard errors are those of a fit without penalty: fit with alpha=0")
+        return inference.huber(self, X, y, sample_weight, confidence)
 
     def _start(self, rows: Rows) -> tuple[_Problem, _Point]:
         """Centre the problem; start from the last fit, or a fit to some rows, or least squares."""

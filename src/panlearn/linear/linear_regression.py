@@ -16,6 +16,7 @@ from panlearn.core.memory import require_memory
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.core.warning import warn
+from panlearn.linear import inference
 from panlearn.linear._least_squares import Solution, from_root
 from panlearn.linear._mergeable import LeastSquares, set_coefficients
 
@@ -123,6 +124,42 @@ class LinearRegression(LeastSquares):
         if self.positive:
             raise ValueError("positive=True is not for noise_covariance: whiten X and y first")
         return self._fit_generalised(X, y, noise_covariance)
+
+    def summary(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        noise_covariance: Any = None,
+        confidence: float = 0.95,
+    ) -> inference.Summary:
+        """Standard errors, tests and intervals of the coefficients, from the rows of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; an integer weight is a repeated row.
+        noise_covariance : array-like of shape (n_samples, n_samples), default=None
+            As in `fit`.
+        confidence : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            See `panlearn.linear.inference`.
+        """
+        self._require_fitted()
+        if self.positive:
+            raise ValueError("positive=True: what stands at its bound has no standard error")
+        root = None
+        if noise_covariance is not None:
+            root = linalg.cholesky(np.asarray(noise_covariance, dtype=float), lower=True)
+        return inference.least_squares(self, X, y, sample_weight, root, confidence)
 
     def _penalty(self) -> float:
         return 0.0

@@ -16,6 +16,7 @@ from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
+from panlearn.linear import inference
 from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import from_scores
@@ -181,6 +182,35 @@ class LogisticRegression(LinearClassifier, Iterative):
                 ConvergenceWarning,
             )
         return self
+
+    def summary(
+        self, X: Any, y: Any, sample_weight: Any = None, confidence: float = 0.95
+    ) -> inference.Summary:
+        """Standard errors, tests and intervals of the coefficients, from the rows of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; an integer weight is a repeated row.
+        confidence : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            See `panlearn.linear.inference`.
+        """
+        self._require_fitted()
+        if np.isfinite(self.C) or self.class_weight is not None:
+            raise ValueError(
+                "standard errors are those of a fit without penalty and class weights: fit with "
+                "C=np.inf and class_weight=None"
+            )
+        return inference.logistic(self, X, y, sample_weight, confidence)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class.

@@ -10,13 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from panlearn.core.value import Value
+
 NOT_FOUND = "not in the documents"
+BY_WORDS, BY_VECTORS = 0.5, 0.3  # the least relevance that counts as near
 # Words of questions and of grammar; those that are also words of programs, as with, are not here.
 GRAMMAR = tuple(
     "a an the of to in on at by be is are was were am do does did can could should would will "
     "shall may might must i you he she it we they me my your his her its our their this that "
     "these those how what which who whom whose why where when there here so very please".split()
 )
+_ENDINGS = [
+    *(("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("ss", "ss")),
+    *(("us", "us"), ("is", "is"), ("s", ""), ("ied", "y"), ("eed", "eed"), ("ed", ""), ("ing", "")),
+]
 _INSTRUCTION = (
     "Answer the question from the numbered passages alone. After each sentence put the number of "
     f"the passage that says it, such as [1]. If they do not say it, answer: {NOT_FOUND}.\n\n"
@@ -24,6 +31,28 @@ _INSTRUCTION = (
 _END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]*[^\W_a-z])|\n\s*\n")
 _CITATION = re.compile(r"\[(\d+(?:\s*,\s*\d+)*)\]")
 _AFTER = re.compile(r"([.!?])\s*((?:\[[\d, ]+\]\s*)+)")
+
+
+def stem(word: str) -> str:
+    """Cut the commonest endings of English off, so that forms of a word meet."""
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) + len(instead) > 2:
+            word = word[: -len(ending)] + instead if ending else word
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]  # stopped, stop
+    return word[:-1] if len(word) > 3 and word[-1] == "e" else word
+
+
+@dataclass(frozen=True)
+class Stems(Value):
+    """Cuts a text into words, and the commonest endings off them."""
+
+    words: Any
+
+    def __call__(self, text: str) -> list[str]:
+        """Cut one text."""
+        return [stem(word) for word in self.words(text)]
 
 
 def sentences(text: str) -> list[str]:

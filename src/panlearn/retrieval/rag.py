@@ -16,9 +16,12 @@ from panlearn.core.derived import derived
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import Count
 from panlearn.retrieval._answers import (
+    BY_VECTORS,
+    BY_WORDS,
     GRAMMAR,
     NOT_FOUND,
     Cosines,
+    Stems,
     Words,
     beginning,
     cited,
@@ -106,7 +109,8 @@ class RAG(TextModel):
     ----------
     retriever : retriever or None, default=None
         Finds passages: anything with ``fit(X, ids=...)`` and ``search(question, k)``, such as
-        `BM25` or `HybridRetriever`; ``BM25`` on the words of `tokenizer` if None.
+        `BM25` or `HybridRetriever`; ``BM25`` on the words of `tokenizer`, without their commonest
+        endings, if None.
     generator : GPT, callable or None, default=None
         Answers: a fitted `transformer.GPT`, or a function from a prompt to a text. A GPT that
         `clone` shall not forget goes in as ``FrozenEstimator(gpt)``. None gives the sentence that
@@ -119,9 +123,10 @@ class RAG(TextModel):
     relevance : transformer or None, default=None
         Says how near a passage is to a question: the cosine of their vectors that this makes, such
         as a `SentenceEncoder`; or the share of the words of the question that the passage has,
-        weighted by their rarity, if None.
-    min_relevance : float, default=0.3
+        without their commonest endings, weighted by their rarity, if None.
+    min_relevance : float, default=None
         A passage that is less near is left out. If all are, the answer is "not in the documents".
+        None is half of the words, or a cosine of 0.3.
     max_tokens : int, default=200
         The most tokens of an answer of a GPT.
     tokenizer : WordTokenizer or callable, default=WORDS
@@ -171,7 +176,7 @@ class RAG(TextModel):
     k: Count = 5
     token_budget: Count = 1024
     relevance: Any = None
-    min_relevance: float = 0.3
+    min_relevance: float | None = None
     max_tokens: Count = 200
     tokenizer: Tokenizer = WORDS
 
@@ -200,12 +205,12 @@ class RAG(TextModel):
         self._writer()
         documents, labels = gather(self, X, ids)
         labels = np.arange(len(documents)) if labels is None else labels
-        blank = BM25(tokenizer=self.tokenizer)
+        blank = BM25(tokenizer=Stems(self.tokenizer))
         self.retriever_ = blank if self.retriever is None else clone(self.retriever, safe=False)
-        self.retriever_.fit(documents, ids=labels)
+        texts = [d if isinstance(d, str) else " ".join(d) for d in documents]
+        self.retriever_.fit(texts, ids=labels)
         order = ranks(labels)
         self.ids_ = labels[order]
-        texts = [d if isinstance(d, str) else " ".join(d) for d in documents]
         self.passages_ = [texts[i] for i in order.tolist()]
         return self
 
@@ -234,7 +239,7 @@ class RAG(TextModel):
                 *self._texts(hits.ids.tolist()),
                 relevance=self._nearness,
                 writer=self._writer(),
-                min_relevance=self.min_relevance,
+                min_relevance=self._least,
                 token_budget=self.token_budget,
             )
             for question, hits in zip(asked, found, strict=True)
@@ -277,9 +282,15 @@ class RAG(TextModel):
     def _nearness(self) -> Callable[[str, Sequence[str]], np.ndarray]:
         return self._words if self.relevance is None else Cosines(self.relevance)
 
+    @property
+    def _least(self) -> float:
+        if self.min_relevance is not None:
+            return self.min_relevance
+        return BY_WORDS if self.relevance is None else BY_VECTORS
+
     @derived("passages_", "tokenizer")
     def _words(self) -> Words:
-        return Words.of(self.passages_, self.tokenizer)
+        return Words.of(self.passages_, Stems(self.tokenizer))
 
     def _writer(self) -> Writer | None:
         return writer_of(self.generator, self.max_tokens)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from panlearn.core.errors import did_you_mean
 from panlearn.text import _jinja
@@ -35,6 +36,18 @@ STYLES = {
 """Templates by name: that of ChatML, as in Qwen, and that of Llama 3."""
 
 _TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token")
+
+
+_OPEN, _CLOSE = "\ue000", "\ue001"  # of a private area, which no text has
+_HELD = re.compile(f"( ?){_OPEN}([0-9]+){_CLOSE}( ?)")
+
+
+class _Piece(NamedTuple):
+    """A part of a conversation: of the template or of a message, of the assistant or not."""
+
+    text: str
+    mark: bool
+    said: bool
 
 
 @dataclass(frozen=True)
@@ -152,6 +165,69 @@ class ChatTemplate:
         known = {"messages": list(messages), "add_generation_prompt": add_generation_prompt}
         given = {"tools": None, "documents": None} | dict(self.tokens or {}) | known | variables
         return _jinja.render(self._parsed, given)
+
+    def encode(
+        self,
+        tokenizer: Any,
+        messages: Sequence[Mapping[str, str]],
+        add_generation_prompt: bool = False,
+    ) -> tuple[list[int], list[bool]]:
+        """Write a conversation as tokens.
+
+        The names of special tokens are tokens where the template has them, and letters where a
+        message has them: no message can pretend to be another.
+
+        Parameters
+        ----------
+        tokenizer : BPETokenizer
+            Has the tokens.
+        messages : list of dict
+            What was said, in order, each with a ``"role"`` and ``"content"``.
+        add_generation_prompt : bool, default=False
+            Whether to end with what precedes an answer of the assistant.
+
+        Returns
+        -------
+        tuple of list
+            Ids; and whether each is of what the assistant said, the end of its turn included.
+        """
+        ids: list[int] = []
+        said: list[bool] = []
+        for piece in self._pieces(messages, add_generation_prompt):
+            special = "atomic" if piece.mark else "text"
+            (found,) = tokenizer.encode_batch([piece.text], special=special)
+            ids += [int(i) for i in found]
+            said += [piece.said] * len(found)
+        return ids, said
+
+    def _pieces(self, messages: Sequence[Mapping[str, str]], asks: bool) -> list[_Piece]:
+        """Cut what is rendered at the contents, for which others stand while it is rendered."""
+        held = [{**m, "content": f" {_OPEN}{i}{_CLOSE} "} for i, m in enumerate(messages)]
+        text = self.render(held, asks)
+        places = list(_HELD.finditer(text))
+        pieces, last = [], 0
+        for i, (place, message) in enumerate(zip(places, messages, strict=False)):
+            pieces += [_Piece(text[last : place.start()], True, False)]
+            content, last = message["content"], place.end()
+            content = content if place[1] else content.lstrip()
+            content = content if place[3] else content.rstrip()
+            speaks = message["role"] == "assistant"
+            pieces += [_Piece(content, False, speaks)]
+            if speaks:  # how the turn ends is what stands there if it is the last
+                alone = self.render(held[: i + 1])
+                end = alone[[*_HELD.finditer(alone)][-1].end() :]
+                while not text.startswith(end, last):  # it may end otherwise where more follows
+                    end = end[:-1]
+                pieces += [_Piece(end, True, True)]
+                last += len(end)
+        pieces += [_Piece(text[last:], True, False)]
+        whole = [int(place[2]) for place in places] == list(range(len(messages)))
+        if not whole or "".join(p.text for p in pieces) != self.render(messages, asks):
+            raise TemplateError(
+                "the template does more with what is said than to write it, so that its tokens "
+                "cannot be told from those of the messages; give another one"
+            )
+        return [piece for piece in pieces if piece.text]
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -204,7 +204,7 @@ class FairRegularizer(ClassifierMixin, Estimator):
             return np.full(len(labels), -1), np.zeros(len(labels), dtype=np.int64)
         _, group = group_codes(sensitive, len(labels))
         if self.constraint == "demographic_parity":
-            part = np.zeros(len(labels))
+            part = np.zeros(len(labels), dtype=np.int64)
         elif self.constraint == "equal_opportunity":
             part = np.where(part == len(kinds) - 1, 0, -1)
         return part.astype(np.int64), group.astype(np.int64)

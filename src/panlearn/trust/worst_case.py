@@ -192,11 +192,11 @@ class _Ball:
     def __init__(self, case: WorstCase, centre: Any, mean: Any, scale: Any) -> None:
         self.case, self.centre = case, centre
         self.scale = _like(scale, centre)
-        self.low, self.high = (
-            (None, None)
-            if case.bounds is None
-            else ((_like(b, centre) - _like(mean, centre)) / self.scale for b in case.bounds)
-        )
+        self.low: Any = None
+        self.high: Any = None
+        if case.bounds is not None:
+            low, high = (_like(b, centre) - _like(mean, centre) for b in case.bounds)
+            self.low, self.high = low / self.scale, high / self.scale
 
     def start(self, step: Any) -> Any:
         """Rows that an ascent starts at."""

@@ -1,0 +1,76 @@
+r"""
+Answers with their sources
+==========================
+
+A question is answered from passages that are found for it, and the answer names them. Without a
+language model the answer is the nearest sentence; with one, it is what the model writes, and its
+citations are checked. What is not in the documents is not answered.
+"""
+
+# %%
+# The 79 topics that Python's ``help`` knows, cut into paragraphs, and four questions, of which the
+# last has no answer there.
+
+from pydoc_data.topics import topics
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from panlearn.retrieval import BM25, RAG, HybridRetriever
+
+passages, ids = [], []
+for name, text in topics.items():
+    for number, part in enumerate(text.split("\n\n")):
+        if len(part.split()) > 12:
+            passages.append(part)
+            ids.append(f"{name}:{number}")
+
+questions = {
+    "When is the finally clause executed?": "try",
+    "What does the pass statement do?": "pass",
+    "How is the operator precedence summarised?": "operator-summary",
+    "Who composed the Goldberg Variations?": None,
+}
+model = RAG().fit(passages, ids=ids)
+for question in questions:
+    print(f"{question}\n  {str(model.ask(question)).replace(chr(10), chr(10) + '  ')}\n")
+
+# %%
+# A generator is any function from a prompt to a text, or a `transformer.GPT`. This one cites a
+# passage that does not exist; the citation is taken out and reported.
+
+
+def careless(prompt):
+    """Quote the first passage, and invent a source."""
+    first = prompt.split("[1] ")[1].split(". ")[0]
+    return f"{first} [1]. Everybody knows that [9]."
+
+
+answer = RAG(generator=careless).fit(passages, ids=ids).ask("What does the pass statement do?")
+print(answer)
+print("cited, but not there:", answer.unknown)
+
+# %%
+# The same questions for every topic, made of its name, measure two retrievers: whether a passage of
+# the topic is among the first k.
+
+asked = [f"explain {name.replace('-', ' ')}" for name in topics]
+relevant = [[i for i in ids if i.startswith(f"{name}:")] for name in topics]
+kept = [i for i, wanted in enumerate(relevant) if wanted]
+depths = (1, 2, 5, 10, 20)
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+for label, retriever in {"BM25": BM25(), "BM25 and topics": HybridRetriever()}.items():
+    found = retriever.fit(passages, ids=ids).search([asked[i] for i in kept], max(depths))
+    pairs = list(zip(kept, found, strict=True))
+    hit = [np.mean([any(h in relevant[i] for h in f.ids[:k]) for i, f in pairs]) for k in depths]
+    left.plot(depths, hit, "o-", label=label)
+left.set(xlabel="passages that are looked at", ylabel="share with one of the topic", ylim=(0, 1))
+left.legend()
+near = [model._nearness(q, passages).max() for q in questions]
+colours = ["C0" if topic else "C3" for topic in questions.values()]
+right.barh(range(4), near, color=colours)
+right.axvline(0.5, color="grey", ls=":")
+right.set_yticks(range(4), [q if len(q) < 34 else q[:32] + "…" for q in questions])
+right.invert_yaxis()
+right.set(xlabel="relevance of the nearest passage", title="dotted: the least that counts")
+plt.show()

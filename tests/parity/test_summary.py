@@ -1,0 +1,64 @@
+"""Standard errors, p-values and intervals of linear models beside statsmodels."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from panlearn.linear import HuberRegressor, LinearRegression, LogisticRegression
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(80, 3)) * [1, 100, 0.01] + [5, 0, 1]
+    return X, X @ [1.0, 0.02, 30.0] + rng.standard_t(3, size=80)
+
+
+def same(ours, theirs, rtol=1e-7):
+    np.testing.assert_allclose(ours.coef, theirs.params, rtol=rtol, atol=1e-9)
+    np.testing.assert_allclose(ours.std_err, theirs.bse, rtol=rtol)
+    np.testing.assert_allclose(ours.p_value, theirs.pvalues, rtol=100 * rtol, atol=1e-12)
+    np.testing.assert_allclose(ours.interval, theirs.conf_int(), rtol=100 * rtol, atol=1e-7)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_least_squares(rows, intercept):
+    X, y = rows
+    model = LinearRegression(fit_intercept=intercept).fit(X, y)
+    theirs = sm.OLS(y, sm.add_constant(X) if intercept else X).fit()
+    same(model.summary(X, y), theirs)
+    assert model.summary(X, y).scale == pytest.approx(np.sqrt(theirs.scale))
+    wide = model.summary(X, y, confidence=0.99)
+    np.testing.assert_allclose(wide.interval, theirs.conf_int(0.01), rtol=1e-6, atol=1e-7)
+
+
+def test_generalised_least_squares(rows):
+    X, y = rows
+    R = 0.7 ** np.abs(np.subtract.outer(np.arange(80), np.arange(80)))
+    model = LinearRegression().fit(X, y, noise_covariance=R)
+    same(model.summary(X, y, noise_covariance=R), sm.GLS(y, sm.add_constant(X), R).fit())
+
+
+def test_a_weight_is_a_repeated_row(rows, rng):
+    X, y = rows
+    weight = rng.integers(0, 4, size=80)
+    again = np.repeat(np.arange(80), weight)
+    model = LinearRegression().fit(X, y, sample_weight=weight)
+    theirs = sm.OLS(y[again], sm.add_constant(X[again])).fit()
+    same(model.summary(X, y, sample_weight=weight), theirs)
+
+
+def test_logistic_regression(rows, rng):
+    X, y = rows
+    labels = np.where(y - np.median(y) + 3 * rng.normal(size=80) > 0, "yes", "no")
+    model = LogisticRegression(C=np.inf).fit(X, labels)
+    theirs = sm.Logit(labels == "yes", sm.add_constant(X)).fit(disp=0, tol=1e-12)
+    same(model.summary(X, labels), theirs, rtol=1e-6)
+
+
+def test_huber_regression(rows):
+    X, y = rows
+    model = HuberRegressor(alpha=0.0, tol=1e-10).fit(X, y)
+    ours = model.summary(X, y)
+    peer = sm.RLM(y, sm.add_constant(X), M=sm.robust.norms.HuberT(t=model.epsilon))
+    peer._estimate_scale = lambda *_: model.scale_  # which it estimates in another way
+    same(ours, peer.fit(tol=1e-12, maxiter=500), rtol=1e-5)
