@@ -201,12 +201,11 @@ def test_a_depth_keeps_as_much_as_a_block():
 
 
 def test_a_padded_row_is_proposed_what_it_is_alone():
-    decoder = make(CONFIGS["deepseek"])
-    ids = torch.randint(11, (2, 9), generator=torch.Generator().manual_seed(2))
-    cache = decoder.cache([0, 4], 9)
-    states = decoder.norm(decoder.go_on(ids[:, :8], cache))
-    together = Drafts(decoder, [0, 4], 9).after(states, ids[:, 1:])
-    for row, start in enumerate((0, 4)):
+    decoder, starts = make(CONFIGS["deepseek"]), [0, *range(1, 7), *range(1, 7)]
+    ids = torch.randint(11, (13, 9), generator=torch.Generator().manual_seed(2))
+    states = decoder.norm(decoder.go_on(ids[:, :8], decoder.cache(starts, 9)))
+    together = Drafts(decoder, starts, 9).after(states, ids[:, 1:])
+    for row, start in enumerate(starts):
         alone = decoder.states(ids[row : row + 1, start:8])
         found = Drafts(decoder, [0], 9).after(alone, ids[row : row + 1, start + 1 :])
         assert int(found) == int(together[row])
