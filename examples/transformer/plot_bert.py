@@ -3,7 +3,7 @@ Filling the gaps
 ================
 
 A small BERT reads sentences with gaps in them. Nobody tells it what words mean; to fill a gap it
-has to find out which words stand in like places, and which go with each other.
+has to find out which words stand in like places.
 """
 
 # %%
@@ -34,8 +34,9 @@ model = BERT(
 ).fit(sentences)
 
 # %%
-# What belongs into a gap follows from the rest: one animal in three for a place, and one place for
-# an animal. Verbs say nothing.
+# It finds kinds of words first: a gap for an animal gets animals, one for a place gets places, and
+# one for a verb the three verbs, each as probable as the others. Which animal lives where takes it
+# much longer than this.
 
 questions = [
     "the [MASK] hunts in the sea",
