@@ -76,13 +76,17 @@ METHODS = {
 @click.option(
     "--adapter", type=click.Path(), help="Folder for these additions, as peft reads them."
 )
-@click.option("--batch-size", type=above_zero, default=16, show_default=True)
+@click.option(
+    "--batch-size", type=above_zero, default=16, show_default=True, help="Examples of a step."
+)
 @click.option("--epochs", type=above_zero, help="Times to read the data; 3 unless --steps.")
 @click.option("--steps", type=above_zero, help="The most steps.")
-@click.option("--learning-rate", type=float, default=1e-4, show_default=True)
+@click.option(
+    "--learning-rate", type=float, default=1e-4, show_default=True, help="Its largest value."
+)
 @click.option("--checkpoint", type=click.Path(file_okay=False), help="Folder for the run's state.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seeds all that is drawn.")
 @as_json
 def tune(
     model: str,
