@@ -199,6 +199,8 @@ def test_functions_and_lists_are_rewards():
     assert [term.name for _, term in reward.terms] == ["vowels", "ExactAnswer"]
     with pytest.raises(TypeError, match="a reward is one of"):
         rewards.as_reward("vowels")
+    with pytest.raises(TypeError, match="a reward is one of"):
+        rewards.as_reward(rewards.ExactAnswer)  # the class, not one of it
     with pytest.raises(TypeError):
         reward + 3
 

@@ -366,9 +366,9 @@ def as_reward(reward: Any) -> Reward:
         return Sum(tuple(pair for part in reward for pair in as_reward(part).terms))
     if isinstance(reward, PreferenceModel):
         return Learned(reward)
-    if callable(reward):
+    if callable(reward) and not isinstance(reward, type):
         return Function(reward)
     raise TypeError(
         "a reward is one of alignment.rewards, a function of prompts, completions and answers, a "
-        f"RewardModel, or a list of these; got a {type(reward).__name__}"
+        f"RewardModel, or a list of these; got {reward!r:.60}"
     )
