@@ -9,7 +9,7 @@ it has to find out which words stand in like places.
 # %%
 # The manual comes with Python: 79 chapters. The tokenizer learns 2000 pieces of words first. Then
 # the encoder sees stretches of 62 tokens, of which fifteen in a hundred are hidden, others each
-# time. One or two minutes on two cores.
+# time. Half a minute on two cores.
 
 from pydoc_data.topics import topics
 
@@ -21,11 +21,11 @@ from panlearn.transformer import BERT, BERTConfig
 
 chapters = list(topics.values())
 model = BERT(
-    BERTConfig(n_layers=3, width=96, n_heads=4, context=64),
+    BERTConfig(n_layers=2, width=64, n_heads=4, context=64),
     WordPieceTokenizer(2000),
     next_sentence=False,
-    learning_rate=3e-3,
-    max_epochs=20,
+    learning_rate=5e-3,
+    max_epochs=10,
     random_state=0,
 ).fit(chapters)
 

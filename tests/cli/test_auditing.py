@@ -10,7 +10,8 @@ from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_s
 
 import panlearn
 from panlearn.compare import conform, read_table
-from panlearn.compare.audit import audit, difference
+from panlearn.compare.audit import audit
+from panlearn.compare.drift import difference
 
 
 @pytest.fixture(scope="module")

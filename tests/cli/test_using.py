@@ -143,7 +143,7 @@ def test_code(run, model, mixed_csv, capsys):
 
 
 def test_labels_keep_their_type(run, tmp_path):
-    from panlearn.cli.using import _as_classes
+    from panlearn.cli.rows import _as_classes
 
     np.testing.assert_array_equal(_as_classes(np.array([1.0, 0.0]), np.array([0, 1])), [1, 0])
     np.testing.assert_array_equal(_as_classes(np.array([True]), np.array([False, True])), [True])

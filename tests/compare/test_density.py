@@ -91,4 +91,4 @@ def test_the_command_writes_one_report(rows, tmp_path, capsys):
     code = CliRunner().invoke(main, ["compare", *options, "--code"]).stdout
     assert "compare_density(X, models=" in code
     wrong = CliRunner().invoke(main, ["compare", *options, "--target", "a"])
-    assert "leave --target out" in wrong.stderr
+    assert "leave --target, --metric" in wrong.stderr

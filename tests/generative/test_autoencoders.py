@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from panlearn.generative import VAE, Autoencoder, ConditionalVAE, VaDE
 from panlearn.generative._bounds import elbo, importance_weighted, negative_importance_bound
+from panlearn.generative._convolutional import Networks
 from panlearn.generative._likelihoods import Bernoulli, Categorical, Gaussian
 from panlearn.generative._variational import EncoderDecoder
 from panlearn.neural._draws import Draws, Share
@@ -22,7 +23,7 @@ def draws(n, seed=0):
 def linear_gaussian(rng, exact=False):
     """x = W z + b + noise with a scalar z: the networks, and the density of x that they make."""
     d = 3
-    module = EncoderDecoder(Gaussian(d), 1, (), "identity").double()
+    module = EncoderDecoder(Gaussian(d), 1, Networks(None, (), "identity", ())).double()
     W, b = rng.normal(size=(d, 1)), rng.normal(size=d)
     deviation = np.array([0.5, 0.8, 1.1])
     precision = 1 + (W.T @ np.diag(deviation**-2.0) @ W).item()

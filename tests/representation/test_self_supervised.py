@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.neighbors import KNeighborsClassifier
 
 import panlearn
@@ -146,3 +147,41 @@ def test_pieces_of_a_batch_change_nothing(cls, rng):
     whole = cls(**settings).fit(X).transform(X)
     pieces = cls(**settings, accumulate=3).fit(X).transform(X)
     np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-5)  # float32
+
+
+def test_texts_as_rows_with_words_left_out(rng):
+    subjects = ["ship sea wind sail mast", "root leaf tree sap bark"]
+    y = np.arange(60) % 2
+    texts = [" ".join(rng.choice([*subjects[i].split(), "the", "of"], 8)) for i in y]
+    X = TfidfVectorizer().fit_transform(texts).toarray()
+
+    def leave_out(x, draws):
+        return x * (draws.uniform(x.shape[1], dtype=x.dtype) < 0.6)
+
+    model = SimCLR(8, augment=leave_out, batch_size=30, max_epochs=10, random_state=0).fit(X)
+    probe = model.classifier(X[:6], y[:6])
+    assert probe.score(X[6:], y[6:]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("augment", "says"),
+    [
+        (lambda x, draws: x[:, :2], r"must give a tensor of \(20, 5\)"),
+        (lambda x, draws: x.numpy(), "got ndarray"),
+        (lambda x, draws: x @ x, "augment failed on examples of"),
+    ],
+)
+def test_a_change_that_cannot_be_is_named(rng, augment, says):
+    model = SimCLR(4, augment=augment, batch_size=20, max_epochs=1)
+    with pytest.raises(ValueError, match=says):
+        model.fit(rng.normal(size=(20, 5)))
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_the_history_is_that_of_the_whole_batch(cls, rng):
+    X, _ = spots(rng, 24)
+    settings = dict(n_components=4, batch_size=24, max_epochs=1, random_state=0)
+    whole = cls(**settings).fit(X).history_
+    pieces = cls(**settings, accumulate=3).fit(X).history_
+    for name in ("spread", "rank"):
+        assert pieces[name] == pytest.approx(whole[name], rel=1e-5)

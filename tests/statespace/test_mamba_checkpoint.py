@@ -92,3 +92,26 @@ def test_weights_cut_short_altered_or_pickled(broken):
         Mamba.from_pretrained(broken)
     with pytest.raises(FileNotFoundError, match="no folder"):
         Mamba.from_pretrained(broken / "nothing")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_matrices_may_stay_in_half_precision(saved, tmp_path, dtype):
+    model, folder = saved
+    half = Mamba.from_pretrained(folder, dtype=dtype)
+    matrices = [n for n, v in half.weights_.items() if v.dtype.itemsize == 2]
+    assert {"tokens.weight", "blocks.1.mixer.project.weight"} <= set(matrices)
+    assert not [n for n in matrices if "log_rate" in n or "norm" in n or n.endswith("D")]
+    # a digit of eight bits: of sums of some tens of tokens
+    np.testing.assert_allclose(half.score_samples(TEXTS), model.score_samples(TEXTS), rtol=5e-3)
+    prompts = ["the sea", "a"]
+    together = half.generate(prompts, max_tokens=6)
+    assert together == [half.generate(prompt, max_tokens=6) for prompt in prompts]
+    half.save_pretrained(tmp_path)
+    again = Mamba.from_pretrained(tmp_path, dtype="auto")
+    for name, value in half.weights_.items():
+        if name in matrices:
+            np.testing.assert_array_equal(again.weights_[name], value)
+    half.set_params(window=8, max_steps=1, random_state=0).fit(TEXTS)
+    assert {value.dtype for value in half.weights_.values()} == {np.dtype(np.float32)}
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        Mamba.from_pretrained(folder, dtype="int8")

@@ -90,6 +90,40 @@ def test_right_proposals_halve_the_passes(monkeypatch):
     assert passes == [3, *[2] * 5, 1]  # the last token needs no proposal
 
 
+@pytest.mark.parametrize("choice", [Choice(), Choice(0.7, top_k=6)], ids=["greedy", "drawn"])
+@pytest.mark.parametrize("drafts", ["own", "one wrong", "all right"])
+def test_several_prompts_go_on_as_each_alone(choice, drafts, monkeypatch):
+    """Prompts of several lengths; a proposal of one row that is wrong holds all back."""
+    config = CONFIGS["deepseek"]
+    decoder, prompts = make(config), [np.array([1, 5, 2]), np.array([7]), np.array([3, 3, 9, 4])]
+    alone = make(config)
+    alone.config = replace(config, n_ahead=0)
+    expected = [run(alone, prompt, 30, choice)[0] for prompt in prompts]
+    columns = [[0] * (4 - len(p)) + [*p, *e, 0] for p, e in zip(prompts, expected, strict=True)]
+    passes, plain = [], Decoder.go_on
+    monkeypatch.setattr(Decoder, "go_on", lambda *a: passes.append(a[1].shape[1]) or plain(*a))
+    if drafts != "own":
+
+        def after(self, states, following):
+            self._cache.end += following.shape[1]
+            right = torch.tensor([[row[self._cache.end + 1]] for row in columns])
+            right[1] += drafts == "one wrong"
+            return right % 11
+
+        monkeypatch.setattr(Drafts, "after", after)
+    made = Generation(
+        decoder,
+        prompts,
+        max_tokens=30,
+        choice=choice,
+        generators=[np.random.default_rng(3) for _ in prompts],
+    )
+    found = np.array([made.step().tolist() for _ in range(30)]).T
+    assert found.tolist() == expected
+    if drafts == "all right":  # within the context of 24 columns
+        assert passes[:10] == [4, *[2] * 9]
+
+
 def test_the_draft_is_what_the_depth_predicts_of_the_whole_text():
     """Pieces from the cache against one pass: t_1..t_n and t_2..t_(n+1) give t_(n+2)."""
     decoder = make(CONFIGS["deepseek"])
@@ -99,7 +133,7 @@ def test_the_draft_is_what_the_depth_predicts_of_the_whole_text():
     depth = decoder.ahead[0]
     whole = depth.norm(depth(states, decoder.tokens(ids[:, 1:9]), rotation=rotation))
     expected = F.linear(whole, decoder.projection).argmax(dim=-1)
-    drafts, at = Drafts(decoder, 9), 0
+    drafts, at = Drafts(decoder, [0], 9), 0
     for n in (3, 1, 2, 2):
         part = slice(at, at + n)
         found = drafts.after(states[:, part], ids[:, at + 1 : at + n + 1])

@@ -135,7 +135,17 @@ def load_adapter(model: Policy, folder: str | os.PathLike[str]) -> DecoderModel:
 
     Examples
     --------
-    See `save_adapter`.
+    >>> import tempfile
+    >>> from panlearn.alignment import DPO, load_adapter, save_adapter
+    >>> from panlearn.neural import LoRA
+    >>> from panlearn.transformer import GPT
+    >>> model = GPT(max_epochs=1, random_state=0).fit(["one two three"])
+    >>> tuner = DPO(model, lora=LoRA(rank=2), random_state=0).fit([("one", " two", " three")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_adapter(tuner.model_, folder)
+    ...     again = load_adapter(model, folder)
+    >>> bool(abs(again.score(["one two"]) - tuner.model_.score(["one two"])) < 1e-4)
+    True
     """
     policy, folder = as_policy(model), Path(folder)
     facts = read_json(folder / CONFIG)

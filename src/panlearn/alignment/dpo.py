@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -133,7 +133,7 @@ class DPO(PreferenceModel, PolicyTuner):
 
     beta: Positive[float] = 0.1
     _: KW_ONLY
-    loss: PairLoss = field(default_factory=Sigmoid)
+    loss: PairLoss = Sigmoid()  # noqa: RUF009  # a value never changes
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -16,6 +16,7 @@ torch = require("torch")
 
 from panlearn.generative import GAN, VAE, Autoencoder  # noqa: E402
 from panlearn.generative._bounds import elbo, importance_weighted  # noqa: E402
+from panlearn.generative._convolutional import Networks  # noqa: E402
 from panlearn.generative._likelihoods import Gaussian, kl_to_standard  # noqa: E402
 from panlearn.generative._variational import EncoderDecoder  # noqa: E402
 from panlearn.generative.vade import Clusters  # noqa: E402
@@ -23,6 +24,7 @@ from panlearn.neural import MLPClassifier  # noqa: E402
 from panlearn.neural._draws import Draws, Share  # noqa: E402
 from panlearn.neural._random import seeded  # noqa: E402
 
+_SMALL = Networks(None, (4,), "tanh", ())
 _W = np.array([[1.0], [-0.5], [0.8]])
 _NOISE = 0.7
 
@@ -33,7 +35,7 @@ def _draws(n: int, seed: int = 0) -> Draws:
 
 def _linear(off: float = 0.0) -> tuple[Any, Any]:
     """Networks of x = W z + s e with a scalar z, whose encoder is the posterior but for `off`."""
-    module = EncoderDecoder(Gaussian(3), 1, (), "identity").double()
+    module = EncoderDecoder(Gaussian(3), 1, Networks(None, (), "identity", ())).double()
     precision = 1 + (_W.T @ _W).item() / _NOISE**2
     state = {
         "decoder.layers.0.weight": np.vstack([_W, np.zeros((3, 1))]),
@@ -194,7 +196,7 @@ def bound_given_a_label() -> Iterator[Evidence]:
     as well, summed over a fine grid of z.
     """
     with seeded(260):
-        module = EncoderDecoder(Gaussian(2), 1, (4,), "tanh", n_conditions=2).double()
+        module = EncoderDecoder(Gaussian(2), 1, _SMALL, n_conditions=2).double()
     x = torch.tensor([[0.3, -0.4], [1.0, 0.2]], dtype=torch.float64)
     y = torch.eye(2, dtype=torch.float64)
     z = torch.linspace(-8, 8, 4001, dtype=torch.float64)[None, :, None].expand(2, -1, 1)
@@ -219,7 +221,7 @@ def clusters_of_codes() -> Iterator[Evidence]:
     exp(E_q log p(c) p(z|c)); any other gives less.
     """
     with seeded(261):
-        autoencoder = EncoderDecoder(Gaussian(2), 1, (4,), "tanh").double()
+        autoencoder = EncoderDecoder(Gaussian(2), 1, _SMALL).double()
     module: Any = Clusters(autoencoder, 3).double()
     weights = np.array([0.5, 0.3, 0.2])
     centres, scales = np.array([-2.0, 0.5, 3.0]), np.array([0.5, 1.0, 0.7])

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from panlearn.cli.app import as_json, check_output, command_line, console, write_json
+from panlearn.cli.rows import existing, known_rows, open_table, tabular
 from panlearn.cli.tables import Column, print_columns
-from panlearn.cli.using import existing, known_rows, open_table, tabular
 from panlearn.core.errors import DataError, did_you_mean
 from panlearn.core.files import write_file
 
@@ -97,7 +97,7 @@ def _record(found: Any, place: str) -> dict[str, Any]:
 def _print(found: Any) -> None:
     from rich.text import Text
 
-    from panlearn.compare.audit import shown
+    from panlearn.compare.sections import shown
 
     out = console()
     for note in found.notes:

@@ -95,12 +95,13 @@ def compare(
         read_table,
         recipe,
     )
+    from panlearn.compare.density_recipe import compare_density_code, density_load_code
     from panlearn.compare.files import BUILT_IN, GENERATED
     from panlearn.compare.report import Part, report
 
     check_output(report_path)
-    if task == "density" and target is not None:
-        raise DataError("a density has no target: leave --target out")
+    if task == "density" and (target or metric or positive):
+        raise DataError("a density has no target: leave --target, --metric and --positive out")
     every = [*BUILT_IN, *GENERATED]
     sources = [file] if file else every if data == "all" else [n.strip() for n in data.split(",")]
     time_limit = time_limit or (60.0 if len(sources) == 1 else 10.0)
@@ -113,6 +114,8 @@ def compare(
         "time_limit": time_limit,
         "random_state": seed,
     }
+    if task == "density":
+        options = {k: v for k, v in options.items() if k not in ("metric", "positive")}
     parts: list[Part] = []
     with progress_bar() as bar:
         line = bar.add_task("starting", total=None)
@@ -122,9 +125,9 @@ def compare(
             show = partial(_show, bar, line, source)
             if task == "density":
                 prepared = density_table(frame, rows, seed)
-                load = recipe.density_load_code(place, rows, seed)
+                load = density_load_code(place, rows, seed)
                 if as_code:
-                    click.echo(recipe.compare_density_code(load, options), nl=False)
+                    click.echo(compare_density_code(load, options), nl=False)
                     continue
                 board = compare_density(prepared.X, progress=show, **options)
                 parts.append(Part(f"density of {source}", board, prepared.notes, load))
@@ -170,7 +173,7 @@ def _show(bar: Any, line: Any, source: str, name: str, done: int, total: int) ->
 
 
 def _record(part: Part, report_path: str | None) -> dict:
-    from panlearn.compare.recipe import row_code
+    from panlearn.compare.report import script
 
     board = part.board
     return {
@@ -196,7 +199,7 @@ def _record(part: Part, report_path: str | None) -> dict:
                 "predict_seconds": row.predict_seconds,
                 "error": row.error,
                 "warnings": row.warnings,
-                "code": row_code(board, row, part.load),
+                "code": script(board, row, part.load),
             }
             for rank, row in enumerate(board.rows, 1)
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api import types
-from scipy import stats
 from sklearn.base import is_classifier
 
-from panlearn.compare.drawing import GREY, LINES, Plot, render
+from panlearn.compare.drawing import GREY, LINES, Plot
+from panlearn.compare.drift import drift
 from panlearn.compare.metrics import metrics_for, offered, positive_class
-from panlearn.compare.page import fact_list, figure, note_list, number, page
+from panlearn.compare.page import fact_list, note_list, number, page
+from panlearn.compare.sections import Section, content
 from panlearn.core.errors import DataError, count
 from panlearn.evaluate.calibration import brier_split, calibration_error, reliability
 from panlearn.evaluate.rates import rate_curve, rates
@@ -26,18 +27,6 @@ MOST_GROUPS = 10  # values of a sensitive number beyond which it is cut at its q
 ATTACKED = 200  # rows
 RADII = (0.05, 0.1, 0.2, 0.5)  # standard deviations of a column
 BRIER = ("brier", "reliability", "resolution", "uncertainty")
-DRIFTED = 0.1  # the largest difference of two distributions that is let pass
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of an audit: what it found in words, as a table, and as plots."""
-
-    title: str
-    words: str
-    head: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-    plots: tuple[Plot, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class Audit:
     def page(self, command: str) -> str:
         """Write it as one HTML file."""
         parts = [
-            (section.title.lower(), escape(section.title), _content(section))
+            (section.title.lower(), escape(section.title), content(section))
             for section in self.sections
         ]
         parts.append(("data", "Data", note_list(self.notes)))
@@ -115,7 +104,8 @@ def audit(
     if is_classifier(model):
         sections.append(_robustness(model, X, y, random_state))
     if reference is not None:
-        sections.append(_drift(model, X, reference, about))
+        here, there = (_answer(model, table, about) for table in (X, reference))
+        sections.append(drift(X, reference, (here, there)))
     facts = {
         "model": type(model[-1]).__name__,
         "rows": f"{len(y):,}",
@@ -304,74 +294,6 @@ def _robustness(model: Any, X: pd.DataFrame, y: np.ndarray, random_state: int) -
     return Section("Robustness", words, ("change", "by chance", "at the worst"), found, (plot,))
 
 
-def _drift(model: Any, X: pd.DataFrame, other: pd.DataFrame, about: Any) -> Section:
-    """The largest difference between the distributions of each column, and of the predictions."""
-    rows: list[tuple[Any, ...]] = []
-    pairs: Iterable[tuple[str, Any, Any]] = [
-        *((str(name), X[name], other[name]) for name in X.columns),
-        ("prediction", *(_answer(model, table, about) for table in (X, other))),
-    ]
-    for name, here, there in pairs:
-        distance, p = difference(here, there)
-        gaps = here.isna().mean(), there.isna().mean()
-        rows.append((name, distance, p, *(float(g) for g in gaps)))
-    rows.sort(key=lambda row: -row[1])
-    moved = [r for r in rows if r[1] > DRIFTED and r[2] < 0.01]
-    listed = ", ".join(repr(r[0]) for r in moved[:5])
-    words = (
-        f"{count(len(moved), 'column')} drifted from the reference: {listed}."
-        if moved
-        else "No column drifted from the reference."
-    )
-    head = ("column", "distance", "p-value", "missing", "missing in reference")
-    return Section("Drift", words, head, rows)
-
-
 def _answer(model: Any, table: pd.DataFrame, about: Any) -> pd.Series:
     chance = None if about is None else _chance(model, table, about)
     return pd.Series(model.predict(table) if chance is None else chance)
-
-
-def difference(here: pd.Series, there: pd.Series) -> tuple[float, float]:
-    """A distance between 0 and 1 of two columns, and how likely chance is to make it.
-
-    Of numbers the largest difference of the distribution functions, of categories the total
-    variation, with the tests of Kolmogorov and Smirnov and of chi squared.
-    """
-    first, second = here.dropna(), there.dropna()
-    if not len(first) or not len(second):
-        return (0.0, 1.0) if len(first) == len(second) else (1.0, 0.0)
-    if types.is_numeric_dtype(first) and types.is_numeric_dtype(second):
-        found: Any = stats.ks_2samp(first.astype(float), second.astype(float))
-        return float(found.statistic), float(found.pvalue)
-    counts = pd.DataFrame(
-        {"a": first.astype(str).value_counts(), "b": second.astype(str).value_counts()}
-    ).fillna(0)
-    shares = counts / counts.sum()
-    distance = float((shares["a"] - shares["b"]).abs().sum() / 2)
-    if len(counts) < 2:
-        return distance, 1.0
-    return distance, float(stats.chi2_contingency(counts).pvalue)
-
-
-def _content(section: Section) -> str:
-    """The words, the table and the plots of a section as HTML."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in section.head)
-    body = ""
-    for first, *cells in section.rows:
-        tail = "".join(f"<td>{escape(shown(cell))}</td>" for cell in cells)
-        body += f'<tr><th scope="row">{escape(str(first))}</th>{tail}</tr>'
-    drawn = "".join(figure(render(plot)) for plot in section.plots)
-    plots = f'<div class="plots">{drawn}</div>' if drawn else ""
-    return (
-        f'<p>{escape(section.words)}</p><div class="card scroll" tabindex="0" role="region" '
-        f'aria-label="{escape(section.title)}"><table class="leaderboard"><thead><tr>{head}</tr>'
-        f"</thead><tbody>{body}</tbody></table></div>{plots}"
-    )
-
-
-def shown(cell: Any) -> str:
-    """A cell as people read it."""
-    if isinstance(cell, float):
-        return "–" if np.isnan(cell) else number(cell)
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 import panlearn
-from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.leaderboard import BASELINE, Leaderboard, place
 from panlearn.compare.metrics import Metric
 from panlearn.compare.models import build, families_left_out, unknown
 from panlearn.compare.preparation import preprocessor
@@ -36,6 +36,10 @@ METRICS = (
     Metric("precision", "precision", needs=("sample",)),
     Metric("Fréchet distance", "frechet_distance", -1, needs=("sample",)),
 )
+FIRST_TRY: dict[str, dict[str, Any]] = {  # what suits standardised rows, where a default does not
+    "GaussianMixture": {"n_components": 5},
+    "KernelDensity": {"bandwidth": "scott"},
+}
 OF_BITS = ("BernoulliRBM", "BetaBernoulli")  # models of zeros and ones
 FEW = 10  # distinct whole numbers; a column with more is a quantity
 SHOWN = 500  # samples of each model that a picture shows
@@ -170,7 +174,7 @@ def compare_density(
                 rows.append(Row(name, pipeline, error="interrupted"))
             except Exception as error:
                 rows.append(Row(name, pipeline, error=reason(error)))
-    rows.sort(key=_place)
+    rows.sort(key=lambda row: place(row, METRICS))
     notes = tuple(families_left_out() if models is None else [])
     return Leaderboard(rows, table, METRICS, folds, (*table.notes, *notes), interrupted)
 
@@ -241,13 +245,6 @@ def _drawn(model: Any, n: int, seed: int) -> np.ndarray:
     return np.asarray(made[0] if isinstance(made, tuple) else made)
 
 
-def _place(row: Row) -> tuple[bool, bool, float]:
-    """Where a row stands: densities, then what only draws, then failures."""
-    if LIKELIHOOD.name in row.scores:
-        return row.failed, False, -row.mean(LIKELIHOOD)
-    return row.failed, True, row.mean(APART)
-
-
 def _choose(
     models: Iterable[str | BaseEstimator] | None, random_state: int
 ) -> dict[str, BaseEstimator]:
@@ -260,7 +257,8 @@ def _choose(
             exact = {k.lower(): k for k in known}.get(model.lower())
             if exact is None:
                 raise unknown(model, f"model of densities {model!r}", list(known))
-            name, model = exact, build(known[exact], {}, random_state)
+            name = exact
+            model = build(known[exact], FIRST_TRY.get(exact, {}), random_state)
         number = sum(key.partition(" #")[0] == name for key in chosen)
         chosen[f"{name} #{number + 1}" if number else name] = model
     return chosen

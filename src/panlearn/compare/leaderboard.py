@@ -276,11 +276,11 @@ def compare(
                 rows.append(Row(name, pipeline, error="interrupted"))
             except Exception as error:
                 rows.append(Row(name, pipeline, error=reason(error)))
-    rows.sort(key=lambda row: _place(row, metrics))
+    rows.sort(key=lambda row: place(row, metrics))
     return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted, about)
 
 
-def _place(row: Row, metrics: tuple[Metric, ...]) -> tuple:
+def place(row: Row, metrics: tuple[Metric, ...]) -> tuple:
     """By the first metric; what does not offer it after, by the next that it has."""
     values = [-m.sign * row.mean(m) for m in metrics]
     return row.failed, *(place for v in values for place in (np.isnan(v), np.nan_to_num(v)))

@@ -16,7 +16,7 @@ def overviews(boards: dict[str, Leaderboard]) -> list[tuple[pd.DataFrame, Metric
     shares the last place.
     """
     groups: dict[tuple[str, str], dict[str, Leaderboard]] = {}
-    for task in ("classification", "regression"):
+    for task in ("classification", "regression", "density"):
         for name, board in boards.items():
             if board.table.task == task:
                 groups.setdefault((task, board.metrics[0].name), {})[name] = board

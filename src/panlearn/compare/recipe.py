@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.leaderboard import Leaderboard
 from panlearn.compare.metrics import offered
 from panlearn.compare.scoring import Row
 from panlearn.kernel._kernel import Kernel, Product, Sum
@@ -118,15 +118,19 @@ class Source:
         )
 
 
+def read_code(source: str) -> str:
+    """An expression that reads a file or a built-in data set."""
+    name = source.removeprefix("built-in:")
+    return f"{'read_table' if name == source else 'built_in'}({Source().of(name)})"
+
+
 def load_code(source: str, target: str, task: str, rows: int | None, seed: int) -> list[str]:
     """Lines that make X and y from a file or from a built-in data set."""
     write = Source().of
-    name = source.removeprefix("built-in:")
-    read = f"read_table({write(source)})" if name == source else f"built_in({write(name)})"
     options = f"target={write(target)}, task={write(task)}"
     if rows is not None:
         options += f", rows={rows}, random_state={seed}"
-    return [f"table = prepare({read}, {options})", "X, y = table.X, table.y"]
+    return [f"table = prepare({read_code(source)}, {options})", "X, y = table.X, table.y"]
 
 
 def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
@@ -135,12 +139,10 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
         return ""
     source = Source()
     source.imports |= _used(load) | {("sklearn.model_selection", "cross_validate")}
-    if board.table.task == "density":
-        return _density_code(board, row, load, source)
     body = [
         *load,
         *source.model(row.pipeline),
-        f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
+        fold_code(board, source),
         f"scoring = {_scoring(board, row, source)}",
         'scores = cross_validate(model, X, y, cv=cv, scoring=scoring, error_score="raise")',
         "for name in scoring:",
@@ -164,41 +166,6 @@ def _scoring(board: Leaderboard, row: Row, source: Source) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def _density_code(board: Leaderboard, row: Row, load: list[str], source: Source) -> str:
-    """Write a script that gives the log-likelihoods of a row again, or draws from its model."""
-    if row.pipeline is None or row.name == BASELINE:
-        return ""
-    body = [*load, *source.model(row.pipeline)]
-    if hasattr(row.pipeline, "score_samples"):
-        body += [
-            f"cv = {source.name(type(board.cv))}({_arguments(board.cv)})",
-            'values = cross_validate(model, X, cv=cv, error_score="raise")["test_score"]',
-            'print(f"log-likelihood: {values.mean():.6f} ± {values.std():.6f}")',
-        ]
-    else:
-        source.imports.discard(("sklearn.model_selection", "cross_validate"))
-        body += ["model.fit(X)", "print(model[-1].sample(5, random_state=0))"]
-    return "\n".join([*source.import_lines(), "", *body]) + "\n"
-
-
-def density_load_code(source: str, rows: int | None, seed: int) -> list[str]:
-    """Lines that make X, the columns of numbers, from a file or from a built-in data set."""
-    write = Source().of
-    name = source.removeprefix("built-in:")
-    read = f"read_table({write(source)})" if name == source else f"built_in({write(name)})"
-    options = "" if rows is None else f", rows={rows}, random_state={seed}"
-    return [f"X = density_table({read}{options}).X"]
-
-
-def compare_density_code(load: list[str], options: dict[str, Any]) -> str:
-    """Write a script that makes the whole leaderboard of densities."""
-    source = Source()
-    source.imports |= _used(load) | {("panlearn.compare", "compare_density")}
-    arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
-    body = [*load, f"board = compare_density(X, {arguments})", "print(board.frame())"]
-    return "\n".join([*source.import_lines(), "", *body]) + "\n"
-
-
 def fit_code(pipeline: Pipeline, load: list[str], output: str) -> str:
     """Write a script that fits a pipeline and saves it."""
     source = Source()
@@ -220,12 +187,15 @@ def compare_code(load: list[str], options: dict[str, Any]) -> str:
 
 def _used(load: list[str]) -> set[tuple[str, str]]:
     text = "\n".join(load)
-    names = [n for n in ("built_in", "density_table", "prepare", "read_table") if f"{n}(" in text]
+    names = [n for n in ("built_in", "prepare", "read_table") if f"{n}(" in text]
     return {("panlearn.compare", name) for name in names}
 
 
-def _arguments(cv: Any) -> str:
-    return f"n_splits={cv.n_splits}, shuffle=True, random_state={cv.random_state!r}"
+def fold_code(board: Leaderboard, source: Source) -> str:
+    """A line that makes the folds of a comparison."""
+    cv = board.cv
+    options = f"n_splits={cv.n_splits}, shuffle=True, random_state={cv.random_state!r}"
+    return f"cv = {source.name(type(cv))}({options})"
 
 
 def _changed(estimator: BaseEstimator) -> dict[str, Any]:

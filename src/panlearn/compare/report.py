@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from panlearn.compare.density_recipe import density_row_code
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.metrics import Metric
 from panlearn.compare.overview import overview_sentence, overviews
@@ -186,10 +187,16 @@ def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
     if row.pipeline is not None:
         code = (
             '<div class="code"><button class="copy" type="button">Copy</button>'
-            f"<pre><code>{escape(row_code(board, row, load))}</code></pre></div>"
+            f"<pre><code>{escape(script(board, row, load))}</code></pre></div>"
         )
     summary = f"<summary>{escape(row.name)}</summary>"
     return f'<details id="{_anchor(row, prefix)}">{summary}{said}{code}</details>'
+
+
+def script(board: Leaderboard, row: Row, load: list[str]) -> str:
+    """Write the Python that gives a row of the board again."""
+    write = density_row_code if board.table.task == "density" else row_code
+    return write(board, row, load)
 
 
 def _anchor(row: Row, prefix: str) -> str:

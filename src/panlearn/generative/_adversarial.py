@@ -13,10 +13,11 @@ from torch import nn
 
 from panlearn.core.parameters import BelowOne, Count, Positive
 from panlearn.generative._base import UnconditionalModel
+from panlearn.generative._convolutional import Networks
 from panlearn.generative._sizes import Sizes, hidden_sizes
 from panlearn.generative.divergences import Divergence
 from panlearn.neural._draws import Draws
-from panlearn.neural._layers import MLP, Activation
+from panlearn.neural._layers import Activation
 from panlearn.neural._player import Player
 from panlearn.neural._step import Step
 from panlearn.neural.settings import Optimizer
@@ -37,6 +38,9 @@ class AdversarialModel(UnconditionalModel):
         Units of the hidden layers of each network.
     activation : str, default="relu"
         Their activation, as in `neural.MLPClassifier`.
+    convolutions : int or tuple of int, default=()
+        Of images, channels of convolutions at each size, from the largest down, in the place of the
+        hidden layers: (16, 32) halves the images twice. () takes images as rows of their pixels.
     n_critic : int, default=1
         Moves of the critic for each move of the generator.
     critic_learning_rate : float, default=None
@@ -49,6 +53,7 @@ class AdversarialModel(UnconditionalModel):
     hidden_layer_sizes: Sizes = (128, 128)
     _: KW_ONLY
     activation: Activation = "relu"
+    convolutions: Sizes = ()
     n_critic: Count = 1
     critic_learning_rate: Positive[float] | None = None
     momentum: BelowOne = 0.5
@@ -67,12 +72,20 @@ class AdversarialModel(UnconditionalModel):
     def _latent(self, draws: Draws) -> torch.Tensor:
         return draws.normal(self.n_components, dtype=self._dtype)
 
-    def _perceptron(self, n_in: int, n_out: int) -> MLP:
-        return MLP((n_in, *hidden_sizes(self.hidden_layer_sizes), n_out), self.activation)
+    def _make(self, hidden: tuple[int, ...]) -> Networks:
+        return Networks(self.image_shape_, hidden, self.activation, self.convolutions)
+
+    def _reader(self, n_out: int) -> nn.Module:
+        """A network from examples to numbers."""
+        make = self._make(hidden_sizes(self.hidden_layer_sizes))
+        return make.encoder(self._inner_size, n_out)
+
+    def _generator(self) -> nn.Module:
+        make = self._make(hidden_sizes(self.hidden_layer_sizes)[::-1])  # it is not a mirror
+        return make.decoder(self._latent_size(), self._inner_size)
 
     def _network(self) -> nn.Module:
-        generator = self._perceptron(self._latent_size(), self._inner_size)
-        return nn.ModuleDict({"generator": generator, "critic": self._critic()})
+        return nn.ModuleDict({"generator": self._generator(), "critic": self._critic()})
 
     def _target(self, module: Any) -> dict[str, Player]:
         own: dict[str, Any] = {}
@@ -92,9 +105,12 @@ class AdversarialModel(UnconditionalModel):
 
 
 def spectrally_normal(network: nn.Module) -> nn.Module:
-    """Divide each matrix of a network by its largest singular value, found by power iterations."""
+    """Divide each matrix of a network by its largest singular value, found by power iterations.
+
+    Of a convolution it is the matrix from a window of the image to the channels.
+    """
     for layer in network.modules():
-        if isinstance(layer, nn.Linear):
+        if isinstance(layer, nn.Linear | nn.Conv2d):
             nn.utils.parametrizations.spectral_norm(layer)
     return network
 

@@ -59,18 +59,20 @@ class PerceptronDenoiser(nn.Module):
 
 
 class Block(nn.Module):
-    """Two convolutions with a shortcut; time shifts the channels between them."""
+    """Two convolutions with a shortcut; features, if any, shift the channels between them."""
 
-    def __init__(self, n_in: int, n_out: int, n_features: int) -> None:
+    def __init__(self, n_in: int, n_out: int, n_features: int = 0) -> None:
         super().__init__()
         self.first = nn.Sequential(_norm(n_in), nn.SiLU(), nn.Conv2d(n_in, n_out, 3, padding=1))
-        self.shift = nn.Linear(n_features, n_out)
+        self.shift = nn.Linear(n_features, n_out) if n_features else None
         self.second = nn.Sequential(_norm(n_out), nn.SiLU(), nn.Conv2d(n_out, n_out, 3, padding=1))
         self.shortcut = nn.Conv2d(n_in, n_out, 1) if n_in != n_out else nn.Identity()
 
-    def forward(self, x: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, features: torch.Tensor | None = None) -> torch.Tensor:
         """Maps (n, n_out, h, w)."""
-        h = self.first(x) + self.shift(features)[..., None, None]
+        h = self.first(x)
+        if self.shift is not None:
+            h = h + self.shift(features)[..., None, None]
         return self.second(h) + self.shortcut(x)
 
 

@@ -12,10 +12,11 @@ from torch import nn
 
 from panlearn.core.parameters import Count, RandomState
 from panlearn.generative._base import GenerativeModel, UnconditionalModel
+from panlearn.generative._convolutional import Networks
 from panlearn.generative._likelihoods import Categorical, Likelihood, likelihood_class
-from panlearn.generative._sizes import Sizes, hidden_sizes
+from panlearn.generative._sizes import Sizes
 from panlearn.neural._draws import Draws
-from panlearn.neural._layers import MLP, Activation
+from panlearn.neural._layers import Activation
 
 
 class EncoderDecoder(nn.Module):
@@ -27,10 +28,8 @@ class EncoderDecoder(nn.Module):
         The distribution of x given z.
     n_components : int
         Latent variables.
-    hidden : sequence of int
-        Units of the hidden layers of the encoder; the decoder has them in reverse.
-    activation : str
-        Their activation.
+    make : Networks
+        What the two are made of.
     n_conditions : int
         Columns that both networks see beside their input.
     """
@@ -39,15 +38,14 @@ class EncoderDecoder(nn.Module):
         self,
         likelihood: Likelihood,
         n_components: int,
-        hidden: tuple[int, ...],
-        activation: Activation,
+        make: Networks,
         n_conditions: int = 0,
     ) -> None:
         super().__init__()
         self.likelihood, self.n_components = likelihood, n_components
         n_in, n_out = likelihood.n_inputs + n_conditions, likelihood.n_outputs
-        self.encoder = MLP((n_in, *hidden, 2 * n_components), activation)
-        self.decoder = MLP((n_components + n_conditions, *hidden[::-1], n_out), activation)
+        self.encoder = make.encoder(n_in, 2 * n_components)
+        self.decoder = make.decoder(n_components + n_conditions, n_out)
 
     def encode(
         self, x: torch.Tensor, *condition: torch.Tensor
@@ -76,6 +74,9 @@ class VariationalModel(GenerativeModel):
         linear.
     activation : str, default="tanh"
         Their activation, as in `neural.MLPClassifier`.
+    convolutions : int or tuple of int, default=()
+        Of images, channels of convolutions at each size, from the largest down, in the place of the
+        hidden layers: (16, 32) halves the images twice. () takes images as rows of their pixels.
     likelihood : {"gaussian", "bernoulli", "categorical"}, default="gaussian"
         What an entry is given z: a number, a zero or one, or a whole number from 0 that names a
         category.
@@ -85,6 +86,7 @@ class VariationalModel(GenerativeModel):
     hidden_layer_sizes: Sizes = (64,)
     _: KW_ONLY
     activation: Activation = "tanh"
+    convolutions: Sizes = ()
     likelihood: Literal["gaussian", "bernoulli", "categorical"] = "gaussian"
 
     def _standardizes(self) -> bool:
@@ -112,8 +114,9 @@ class VariationalModel(GenerativeModel):
         return EncoderDecoder(
             self._likelihood(),
             self.n_components,
-            hidden_sizes(self.hidden_layer_sizes),
-            self.activation,
+            Networks(
+                self.image_shape_, self.hidden_layer_sizes, self.activation, self.convolutions
+            ),
             n_conditions,
         )
 

@@ -14,9 +14,10 @@ from panlearn.core.estimator import fitting
 from panlearn.core.parameters import BelowOne, Count, NonNegative
 from panlearn.core.random import generator
 from panlearn.generative._base import GenerativeModel
+from panlearn.generative._convolutional import Networks
 from panlearn.generative._sizes import Sizes, hidden_sizes
 from panlearn.generative._variational import read_codes
-from panlearn.neural._layers import MLP, Activation
+from panlearn.neural._layers import Activation
 from panlearn.neural._moves import Objective
 from panlearn.neural._random import draw_seed, seeded
 from panlearn.neural._step import Step
@@ -26,10 +27,9 @@ from panlearn.neural.mlp_classifier import MLPClassifier
 class Bottleneck(nn.Module):
     """An encoder to a few numbers, and a decoder that mirrors it."""
 
-    def __init__(self, sizes: tuple[int, ...], activation: Activation) -> None:
+    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
         super().__init__()
-        self.encoder = MLP(sizes, activation)
-        self.decoder = MLP(sizes[::-1], activation)
+        self.encoder, self.decoder = encoder, decoder
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Make rows (n, d) again."""
@@ -71,6 +71,9 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
         linear.
     activation : str, default="relu"
         Their activation, as in `neural.MLPClassifier`.
+    convolutions : int or tuple of int, default=()
+        Of images, channels of convolutions at each size, from the largest down, in the place of the
+        hidden layers: (16, 32) halves the images twice. () takes images as rows of their pixels.
     noise : float, default=0.0
         The deviation :math:`\sigma` of what is added to the standardised columns in training.
     masking : float, default=0.0
@@ -83,7 +86,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
 
     Notes
     -----
-    Images are taken as rows of their pixels. The linear form spans the space of the first k
+    The linear form spans the space of the first k
     principal components of the standardised columns, in a basis that is not theirs; "lbfgs" with
     batches of all rows finds it in some hundred steps. Noise and masks are drawn anew for each step
     and are not there in `transform`.
@@ -115,6 +118,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
     hidden_layer_sizes: Sizes = (64,)
     _: KW_ONLY
     activation: Activation = "relu"
+    convolutions: Sizes = ()
     noise: NonNegative[float] = 0.0
     masking: BelowOne = 0.0
 
@@ -137,8 +141,11 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
         return self._train(self._begin(X))
 
     def _network(self) -> nn.Module:
-        hidden = hidden_sizes(self.hidden_layer_sizes)
-        return Bottleneck((self._inner_size, *hidden, self.n_components), self.activation)
+        make = Networks(
+            self.image_shape_, self.hidden_layer_sizes, self.activation, self.convolutions
+        )
+        d, k = self._inner_size, self.n_components
+        return Bottleneck(make.encoder(d, k), make.decoder(k, d))
 
     def _objective(self) -> Objective:
         return reconstruction(self.noise, self.masking)
@@ -200,6 +207,11 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
             new last layer.
         """
         self._require_fitted()
+        if hidden_sizes(self.convolutions):
+            raise ValueError(
+                "a perceptron cannot start from convolutions: fit with convolutions=(), or give "
+                "what transform says to a classifier"
+            )
         hidden = (*hidden_sizes(self.hidden_layer_sizes), self.n_components)
         started = MLPClassifier(hidden, self.activation, warm_start=True, **settings)
         started.n_features_in_ = self.n_features_in_

@@ -45,7 +45,7 @@ class ConditionalVAE(VariationalModel, ConditionalModel):
     -----
     Labels come to the networks as indicators, numbers standardised. The latent variables are
     standard normal whatever y is: what y says goes through the decoder, where the paper lets the
-    prior depend on y too. Without y it is a `VAE`. Images are taken as rows of their pixels.
+    prior depend on y too. Without y it is a `VAE`.
 
     References
     ----------

@@ -44,7 +44,7 @@ class GAN(AdversarialModel):
     Each step is `n_critic` moves of the critic on one batch and one move of the generator. There is
     no density and no loss that falls: watch samples. A critic whose slope is not bounded soon knows
     every fake, and the generator goes from one mode to the next; an average of the generator's
-    weights (`ema_decay`) draws calmer samples. Images are taken as rows of their pixels.
+    weights (`ema_decay`) draws calmer samples.
 
     References
     ----------
@@ -83,7 +83,7 @@ class GAN(AdversarialModel):
     spectral_norm: bool = False
 
     def _critic(self) -> nn.Module:
-        critic = self._perceptron(self._inner_size, 1)
+        critic = self._reader(1)
         return spectrally_normal(critic) if self.spectral_norm else critic
 
     def _objective(self) -> Any:

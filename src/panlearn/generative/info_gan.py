@@ -50,8 +50,7 @@ class InfoGAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, A
     -----
     The critic and the generator's loss are those of `GAN`. Q is a
     network of its own, where the paper lets it share the critic's layers; it reads a category by a
-    softmax, and of a continuous code the mean and deviation of a Gaussian. Images are taken as rows
-    of their pixels.
+    softmax, and of a continuous code the mean and deviation of a Gaussian.
 
     References
     ----------
@@ -96,16 +95,14 @@ class InfoGAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, A
         return self
 
     def _critic(self) -> nn.Module:
-        return self._perceptron(self._inner_size, 1)
+        return self._reader(1)
 
     def _network(self) -> nn.Module:
         return nn.ModuleDict(
             {
-                "generator": self._perceptron(self._latent_size(), self._inner_size),
+                "generator": self._generator(),
                 "critic": self._critic(),
-                "reader": self._perceptron(
-                    self._inner_size, self.n_clusters + 2 * self.n_continuous
-                ),
+                "reader": self._reader(self.n_clusters + 2 * self.n_continuous),
             }
         )
 

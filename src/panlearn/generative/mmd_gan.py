@@ -61,7 +61,6 @@ class MMDGAN(AdversarialModel):
     The matrices of the critic have spectral norm one. The paper keeps features apart that belong to
     different x by an autoencoder; here x stands among the features, so that the distance is zero
     only if the distributions are equal. A step costs O(batch_size^2). Batches are looked at whole.
-    Images are taken as rows of their pixels.
 
     References
     ----------
@@ -86,7 +85,7 @@ class MMDGAN(AdversarialModel):
     n_features: Count = 4
 
     def _critic(self) -> nn.Module:
-        return spectrally_normal(self._perceptron(self._inner_size, self.n_features))
+        return spectrally_normal(self._reader(self.n_features))
 
     def _objective(self) -> Any:
         widths = tuple(self.widths)

@@ -41,7 +41,7 @@ class WassersteinGAN(AdversarialModel):
     one. ``history_["wasserstein"]`` is the critic's estimate, in units of the standardised columns
     and, with clipping, up to an unknown factor: it falls as samples get better. The papers take a
     penalty of 10 for images; that of rows is best small. All moves of the critic in a step see the
-    same examples. Images are taken as rows of their pixels.
+    same examples.
 
     References
     ----------
@@ -68,7 +68,7 @@ class WassersteinGAN(AdversarialModel):
     n_critic: Count = 5
 
     def _critic(self) -> nn.Module:
-        return self._perceptron(self._inner_size, 1)
+        return self._reader(1)
 
     def _objective(self) -> Any:
         if self.constraint == "gradient_penalty":

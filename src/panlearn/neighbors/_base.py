@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.derived import derived
+from panlearn.core.documentation import inherit_documentation
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Bounds, Jobs, Positive
@@ -25,7 +26,32 @@ from panlearn.neighbors._search import NeighborIndex
 
 @dataclass(eq=False, repr=False)
 class StoredRows(Estimator):
-    """A model that keeps its rows and looks up those near a query; abstract."""
+    """A model that keeps its rows and looks up those near a query; abstract.
+
+    Parameters
+    ----------
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Whether neighbours count alike or by the inverse of their distance, in which case those at
+        distance zero, if any, count alone. A callable turns an array of distances into weights;
+        infinite ones count alone, and where all are zero the neighbours count alike, with a
+        warning.
+    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
+        How to search: "auto" takes the k-d tree up to ten features.
+    leaf_size : int, default=30
+        Rows in a leaf of the tree.
+    p : float, default=2
+        The order of Minkowski's distance, from 1 to infinity.
+    metric : str or callable, default="minkowski"
+        The distance. "euclidean" (or "l2"), "manhattan" ("l1", "cityblock") and "chebyshev" are
+        Minkowski's of order 2, 1 and infinity. Others are scikit-learn's by name, such as
+        "cosine", "correlation", "hamming", "jaccard", "mahalanobis" and "nan_euclidean", for which
+        NaN is a missing entry; a function of two rows; or "precomputed": X then holds the
+        distances of the rows to the training rows. These compare all pairs.
+    metric_params : dict, default=None
+        Further parameters of the metric.
+    n_jobs : int, default=None
+        Threads of a query; None or -1 uses the cores of this process. It changes no result.
+    """
 
     learned = shapes(
         X_="(n_samples_fit, n_features)",
@@ -41,6 +67,10 @@ class StoredRows(Estimator):
     metric: Metric | Callable = "minkowski"
     metric_params: Mapping | None = None
     n_jobs: Jobs = None
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        inherit_documentation(cls, StoredRows)
 
     def _keep(self, X: Any, y: Any, targets: Targets) -> ArrayRows:
         """Check that the rows are in memory and enough, and make them ready for queries."""

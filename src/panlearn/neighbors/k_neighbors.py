@@ -120,27 +120,6 @@ class KNeighborsClassifier(ClassifierMixin, _NearestRows):
     ----------
     n_neighbors : int, default=5
         The number k of neighbours.
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Whether neighbours count alike or by the inverse of their distance, in which case those at
-        distance zero, if any, count alone. A callable turns an array of distances into weights;
-        infinite ones count alone, and where all are zero the neighbours count alike, with a
-        warning.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        How to search: "auto" takes the k-d tree up to ten features.
-    leaf_size : int, default=30
-        Rows in a leaf of the tree.
-    p : float, default=2
-        The order of Minkowski's distance, from 1 to infinity.
-    metric : str or callable, default="minkowski"
-        The distance. "euclidean" (or "l2"), "manhattan" ("l1", "cityblock") and "chebyshev" are
-        Minkowski's of order 2, 1 and infinity. Others are scikit-learn's by name, such as
-        "cosine", "correlation", "hamming", "jaccard", "mahalanobis" and "nan_euclidean", for which
-        NaN is a missing entry; a function of two rows; or "precomputed": X then holds the
-        distances of the rows to the training rows. These compare all pairs.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int, default=None
-        Threads of a query; None or -1 uses the cores of this process. It changes no result.
 
     Attributes
     ----------
@@ -278,27 +257,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, _NearestRows):
     ----------
     n_neighbors : int, default=5
         The number k of neighbours.
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Whether neighbours count alike or by the inverse of their distance, in which case those at
-        distance zero, if any, count alone. A callable turns an array of distances into weights;
-        infinite ones count alone, and where all are zero the neighbours count alike, with a
-        warning.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        How to search: "auto" takes the k-d tree up to ten features.
-    leaf_size : int, default=30
-        Rows in a leaf of the tree.
-    p : float, default=2
-        The order of Minkowski's distance, from 1 to infinity.
-    metric : str or callable, default="minkowski"
-        The distance. "euclidean" (or "l2"), "manhattan" ("l1", "cityblock") and "chebyshev" are
-        Minkowski's of order 2, 1 and infinity. Others are scikit-learn's by name, such as
-        "cosine", "correlation", "hamming", "jaccard", "mahalanobis" and "nan_euclidean", for which
-        NaN is a missing entry; a function of two rows; or "precomputed": X then holds the
-        distances of the rows to the training rows. These compare all pairs.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int, default=None
-        Threads of a query; None or -1 uses the cores of this process. It changes no result.
 
     Attributes
     ----------

@@ -140,18 +140,8 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
         distance zero, if any, count alone. A callable turns an array of distances into weights,
         one row of them at a time; infinite ones count alone, and where all are zero the neighbours
         count alike, with a warning.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        How to search: "auto" takes the k-d tree up to ten features.
-    leaf_size : int, default=30
-        Rows in a leaf of the tree.
-    p : float, default=2
-        The order of Minkowski's distance, from 1 to infinity.
     metric : str or callable, default="minkowski"
         The distance, as in `KNeighborsClassifier`.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int, default=None
-        Threads of a query; None or -1 uses the cores of this process. It changes no result.
     outlier_label : label or "most_frequent", default=None
         The label of a row that has no neighbour, or that of the largest class. None refuses such
         rows.
@@ -304,18 +294,8 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
         The radius r.
     weights : {"uniform", "distance"} or callable, default="uniform"
         As in `RadiusNeighborsClassifier`.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        How to search: "auto" takes the k-d tree up to ten features.
-    leaf_size : int, default=30
-        Rows in a leaf of the tree.
-    p : float, default=2
-        The order of Minkowski's distance, from 1 to infinity.
     metric : str or callable, default="minkowski"
         The distance, as in `KNeighborsClassifier`.
-    metric_params : dict, default=None
-        Further parameters of the metric.
-    n_jobs : int, default=None
-        Threads of a query; None or -1 uses the cores of this process. It changes no result.
 
     Attributes
     ----------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any, Literal, TypeVar
 
+from panlearn.core.documentation import document_keywords, inherit_documentation
 from panlearn.core.parameters import (
     BelowOne,
     Count,
@@ -122,7 +121,7 @@ class Settings:
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        document(cls)
+        inherit_documentation(cls, Settings)
 
     def _training(self, **changes: Any) -> Settings:
         """These settings alone, with some of them changed."""
@@ -147,86 +146,8 @@ DECISIVE = (
     *("batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "clip_norm"),
     *("ema_decay", "precision", "freeze", "lora"),
 )
-_PARAMETER = re.compile(r"^(\w+) : (.*?), default=.*\n((?:    .*\n)+)", re.MULTILINE)
-_ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n(?:    .*\n)+", re.MULTILINE)
-_SECTION = re.compile(r"\n(?=(?:Attributes|Returns|Yields|Notes|References|Examples)\n---)")
-
-
-def document(cls: Any) -> None:
-    """Write what a class inherits into its docstring: settings with its defaults, attributes.
-
-    They come last in their sections. What the docstring already names is left to it.
-    """
-    text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    if _SECTION.search(text):
-        bases = [base for base in cls.__mro__[1:] if issubclass(base, Settings)]
-        cls.__doc__ = _with_attributes(
-            _with_parameters(text, bases, {name: getattr(cls, name, None) for name in dir(cls)}),
-            bases,
-        )
 
 
 def document_function(function: F) -> F:
     """Write the settings into the docstring and the signature of a function of ``**settings``."""
     return document_keywords(Settings)(function)
-
-
-def document_keywords(of: Any, **defaults: Any) -> Callable[[F], F]:
-    """Write the fields of a class into the docstring and signature of a function of keywords."""
-
-    def write(function: F) -> F:
-        known = {field.name: field.default for field in fields(of)} | defaults
-        text = inspect.cleandoc(function.__doc__ or "")
-        function.__doc__ = _with_parameters(text, [of], known)
-        signature = inspect.signature(function)
-        own = [p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD]
-        given = inspect.signature(of).parameters.values()
-        keywords = [p.replace(kind=p.KEYWORD_ONLY, default=known[p.name]) for p in given]
-        function.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
-        return function
-
-    return write
-
-
-def _with_parameters(text: str, bases: list[Any], defaults: dict[str, Any]) -> str:
-    """Put the parameters that bases document behind those that a text names."""
-    found = _SECTION.search(text)
-    cut = found.start() if found else len(text)
-    head = text[:cut].rstrip()
-    if "\nParameters\n------" not in head:
-        head += "\n\nParameters\n----------"
-    named = set(re.findall(r"^(\w+) : ", head, re.MULTILINE))
-    entries: dict[str, str] = {}
-    for base in bases:
-        for name, kind, body in _PARAMETER.findall(inspect.cleandoc(base.__doc__ or "") + "\n"):
-            if name not in named and name not in entries:
-                value = repr(defaults[name]).replace("'", '"')
-                entries[name] = f"{name} : {kind}, default={value}\n{body}"
-    return head + "\n" + "".join(entries.values()) + text[cut:]
-
-
-def _with_attributes(text: str, bases: list[Any]) -> str:
-    """Put the attributes that bases document behind those that a text names."""
-    head, own, tail = _attributes(text)
-    entries = {match[1]: match[0] for match in _ATTRIBUTE.finditer(own)}
-    named = {name for names in entries for name in names.split(", ")}
-    for base in bases:
-        for match in _ATTRIBUTE.finditer(_attributes(inspect.cleandoc(base.__doc__ or ""))[1]):
-            if named.isdisjoint(names := match[1].split(", ")):
-                entries[match[1]] = match[0]
-                named |= set(names)
-    if not entries:
-        return text
-    return f"{head.rstrip()}\n\nAttributes\n----------\n{''.join(entries.values())}{tail}"
-
-
-def _attributes(text: str) -> tuple[str, str, str]:
-    """What stands before the attributes, these, and what stands behind."""
-    before, mark, after = text.partition("\nAttributes\n----------\n")
-    if not mark:
-        found = _SECTION.search(text)
-        cut = found.start() if found else len(text)
-        return text[:cut], "", text[cut:]
-    found = _SECTION.search(after)
-    cut = found.start() if found else len(after)
-    return before, after[:cut].rstrip() + "\n", after[cut:]

@@ -103,13 +103,13 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
 
     Parameters
     ----------
-    n_components : int, default=64
+    n_components : int, default=128
         Numbers of the representation.
     layers : list, str or None, default=None
         The encoder before its last linear layer: words and values of `neural.layers`, or a stack
         by name, as in `neural.ConvNetClassifier`. None for two convolutions, or for a hidden layer
         of 256 units where X is a table.
-    n_projected : int, default=32
+    n_projected : int, default=128
         Numbers of the projection, which only the loss sees.
     augment : Augmentation, callable or None, default=None
         How a view is made of examples: ``augment(examples, draws)`` with standardised examples as
@@ -118,10 +118,10 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         that knows the columns is better.
     """
 
-    n_components: Count = 64
+    n_components: Count = 128
     _: KW_ONLY
     layers: Literal["small", "lenet", "alexnet", "resnet"] | list | tuple | None = None
-    n_projected: Count = 32
+    n_projected: Count = 128
     augment: Augmentation | Callable | None = None
     batch_size: Count = 128
     max_epochs: Count | None = 50
@@ -162,7 +162,7 @@ class SelfSupervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExampleM
         if self.image_shape_ is None:
             return _jitter
         side = min(self.image_shape_[1:])
-        return Augmentation(shift=max(1, side // 8), rotate=15.0, noise=0.3)
+        return Augmentation(shift=max(1, side // 8), rotate=15.0, noise=0.1)
 
     def _own_change(self, x: torch.Tensor, draws: Draws) -> torch.Tensor:
         try:

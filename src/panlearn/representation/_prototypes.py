@@ -27,7 +27,7 @@ class PrototypeClassifier(ClassifierMixin, Estimator, _Learned):
     def __sklearn_clone__(self) -> Any:
         """Copy the parameters but for the encoder, which is only looked at and stays fitted."""
         made: Any = super().__sklearn_clone__()
-        made.model = self.model  # type: ignore[attr-defined]
+        made.model = self.model
         return made
 
     @abstractmethod

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from panlearn.core.parameters import BelowOne
+from panlearn.core.parameters import BelowOne, Count
 from panlearn.neural._player import Player
 from panlearn.neural._step import Step
-from panlearn.representation._base import SelfSupervised, head
+from panlearn.representation._base import BatchNorm, SelfSupervised, head
 from panlearn.representation._objectives import guess_losses
 
 
@@ -41,7 +41,9 @@ class BYOL(SelfSupervised):
     -----
     No gradient reaches the teacher. Nothing in the loss forbids that all examples become one
     point; the predictor q, the slow teacher and the norms over the batch keep the student away from
-    it, and ``history_`` says how far.
+    it, and ``history_`` says how far. The projection ends in such a norm, which the paper has not:
+    where the encoder has none, as here by default, more directions stay in use. Many steps help
+    more than large batches.
 
     ``history_`` has beside the loss how far the projections are from collapse: their ``spread``,
     from 0 to 1, and ``rank``, the number of directions that they use.
@@ -50,6 +52,9 @@ class BYOL(SelfSupervised):
     ----------
     J.-B. Grill et al. (2020). Bootstrap your own latent: a new approach to self-supervised
     learning. NeurIPS. arXiv:2006.07733
+
+    X. Chen and K. He (2021). Exploring simple Siamese representation learning. CVPR.
+    arXiv:2011.10566
 
     Examples
     --------
@@ -65,10 +70,12 @@ class BYOL(SelfSupervised):
     """
 
     decay: BelowOne = 0.99
+    batch_size: Count = 64
 
     def _heads(self) -> dict[str, nn.Module]:
         return {
             "projector": head(self.n_components, self.n_components, self.n_projected),
+            "norm": BatchNorm(self.n_projected),
             "predictor": head(self.n_projected, self.n_components, self.n_projected),
         }
 
@@ -78,8 +85,11 @@ class BYOL(SelfSupervised):
     def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
         student, teacher = player.module, player.teacher
         with torch.no_grad():
-            first, second = teacher.project(one), teacher.project(other)
-        self._note(first, step)
-        guess = student.heads["predictor"]
-        ahead = guess_losses(guess(student.project(one)), second)
-        return (ahead + guess_losses(guess(student.project(other)), first)) / 2
+            plain = teacher.project(one)
+            first, second = (teacher.heads["norm"](z) for z in (plain, teacher.project(other)))
+        self._note(plain, step)  # a norm would spread what has collapsed
+
+        def guess(x: torch.Tensor) -> torch.Tensor:
+            return student.heads["predictor"](student.heads["norm"](student.project(x)))
+
+        return (guess_losses(guess(one), second) + guess_losses(guess(other), first)) / 2

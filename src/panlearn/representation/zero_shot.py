@@ -35,10 +35,10 @@ class ZeroShotClassifier(PrototypeClassifier):
 
     Parameters
     ----------
-    prompts : dict, str or list of str
+    prompts : dict, str or list of str, default=None
         The text of each label, or several: ``{"cat": ["a cat", "a photo of a cat"], ...}``. Or one
         template or several, such as ``"a photo of a {}"``, for the labels that `fit` is given.
-    model : CLIP
+    model : CLIP, default=None
         One that was fitted or read. It is not changed, and a clone of the classifier shares it.
 
     Attributes

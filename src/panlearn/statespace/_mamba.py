@@ -161,16 +161,16 @@ class Mixer(nn.Module):
         Padding stands behind: it leaves the state as it is.
         """
         memory = self.start(len(x)) if memory is None else memory
-        inner, gate = self.project(x).to(self.D.dtype).chunk(2, dim=-1)
+        inner, gate = _product(self.project, x).to(self.D.dtype).chunk(2, dim=-1)
         seen = torch.cat([memory.tail, inner], dim=1)
         inner = F.silu(self._convolve(seen, x.shape[1]))
-        low, enter, read = self.select(inner).to(inner.dtype).split(self.sizes, dim=-1)
-        size = F.softplus(self.step(low).to(inner.dtype))
+        low, enter, read = _product(self.select, inner).to(inner.dtype).split(self.sizes, dim=-1)
+        size = F.softplus(_product(self.step, low).to(inner.dtype))
         if there is not None:
             size = size * there[..., None]
         rate = -self.log_rate.exp()
         y, state = selective_scan(inner, size, rate, enter, read, memory.state)
-        y = self.output((y + self.D * inner) * F.silu(gate))
+        y = _product(self.output, (y + self.D * inner) * F.silu(gate))
         return y, Memory(self._last(seen, there), state)
 
     def _convolve(self, seen: Tensor, n_steps: int) -> Tensor:
@@ -187,6 +187,14 @@ class Mixer(nn.Module):
             return seen[:, seen.shape[1] - n :]
         places = there.sum(1)[:, None] + torch.arange(n, device=seen.device)
         return seen.gather(1, places[..., None].expand(-1, -1, seen.shape[2]))
+
+
+def _product(layer: nn.Linear, x: Tensor) -> Tensor:
+    """Apply a layer whose matrix may be in half precision; all else stays as it is."""
+    if layer.weight.dtype == x.dtype:
+        return layer(x)
+    y = F.linear(x.to(layer.weight.dtype), layer.weight).to(x.dtype)
+    return y if layer.bias is None else y + layer.bias
 
 
 class MambaBlock(nn.Module):
@@ -234,10 +242,14 @@ class MambaDecoder(nn.Module):
 
     def states(self, ids: Tensor) -> Tensor:
         """What the head sees of each token, shape (batch, n, width)."""
-        x = self.tokens(ids)
+        x = self._look_up(ids)
         for block in self.blocks:
             x = block(x)
-        return self.norm(x)
+        return self.norm(x).to(self.projection.dtype)
+
+    def _look_up(self, ids: Tensor) -> Tensor:
+        """The vectors of tokens, as precise as the norms: the sum over blocks is kept so."""
+        return self.tokens(ids).to(self.norm.weight.dtype)
 
     def losses(self, ids: Tensor, targets: Tensor, emphasis: Tensor | None = None) -> Tensor:
         """Give -log p of the token that follows each, shape (batch, n), without the scores of all.
@@ -256,7 +268,7 @@ class MambaDecoder(nn.Module):
 
         With `lengths`, rows are shorter than the table, and what stands behind them is not read.
         """
-        x, kept = self.tokens(ids), []
+        x, kept = self._look_up(ids), []
         there = None
         if lengths is not None:
             there = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
@@ -264,5 +276,6 @@ class MambaDecoder(nn.Module):
             x, more = block.go_on(x, None if memory is None else memory[i], there)
             kept.append(more)
         if lengths is None:
-            return self.norm(x[:, -1]), kept
-        return self.norm(x[torch.arange(len(x), device=x.device), lengths - 1]), kept
+            return self.norm(x[:, -1]).to(self.projection.dtype), kept
+        last = x[torch.arange(len(x), device=x.device), lengths - 1]
+        return self.norm(last).to(self.projection.dtype), kept

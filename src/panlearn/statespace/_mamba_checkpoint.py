@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save as to_safetensors
+from safetensors.torch import save as to_safetensors
 
 from panlearn.core.files import write_file
 from panlearn.statespace._mamba import MambaConfig
+from panlearn.transformer._arrays import to_array, to_tensor
+from panlearn.transformer._checkpoint import DTYPES
 from panlearn.transformer._folder import WEIGHTS, CheckpointError, Folder, check_folder, read_json
 
 _MIXER = {
@@ -38,6 +40,9 @@ _IRRELEVANT = {
     *("output_attentions", "return_dict", "label2id", "chunk_size_feed_forward", "problem_type"),
     *("is_encoder_decoder", "bos_token", "eos_token", "auto_map"),
 }
+_MATRICES = tuple(
+    f"{part}.weight" for part in ("tokens", "project", "select", "step", "output", "head")
+)
 _UNDERSTOOD = {
     *("num_hidden_layers", "hidden_size", "state_size", "expand", "intermediate_size"),
     *("conv_kernel", "time_step_rank", "use_bias", "use_conv_bias", "layer_norm_epsilon"),
@@ -46,12 +51,15 @@ _UNDERSTOOD = {
 
 
 def read(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str], *, dtype: str = "float32"
 ) -> tuple[MambaConfig, dict[str, np.ndarray], dict[str, Any]]:
     """Read a folder: the shape, the weights by our names, and ``config.json``.
 
     Names and shapes are looked at before a tensor is read: what does not fit takes no memory.
+    Matrices have the precision that is asked for; what decides on the state is in single.
     """
+    if dtype not in (*DTYPES, "auto"):
+        raise ValueError(f"dtype must be one of {[*DTYPES, 'auto']}; got {dtype!r}")
     folder = check_folder(folder)
     facts = read_json(folder / "config.json")
     if facts.get("model_type") != "mamba":
@@ -76,7 +84,12 @@ def read(
         )
     weights = {}
     for ours, shape in shapes(config, n_tokens).items():
-        weights[ours] = found.read(names[ours]).float().numpy().reshape(shape)
+        tensor = found.read(names[ours]).reshape(shape)
+        if not ours.endswith(_MATRICES):
+            tensor = tensor.float()
+        elif dtype != "auto":
+            tensor = tensor.to(DTYPES[dtype])
+        weights[ours] = to_array(tensor)
     return config, weights, facts
 
 
@@ -88,8 +101,9 @@ def write(
 ) -> None:
     """Write weights and ``config.json`` as the transformers package reads them."""
     names = _names(config)
+    precision = to_tensor(weights["tokens.weight"]).dtype
     tensors = {
-        names[ours]: np.ascontiguousarray(array.reshape(_stored(ours, array.shape)))
+        names[ours]: to_tensor(array).reshape(_stored(ours, array.shape)).to(precision).contiguous()
         for ours, array in weights.items()
     }
     content = {
@@ -108,7 +122,7 @@ def write(
         "tie_word_embeddings": config.tied,
         "hidden_act": "silu",
         "vocab_size": len(weights["tokens.weight"]),
-        "dtype": "float32",
+        "dtype": str(precision).removeprefix("torch."),
         "pad_token_id": marks.get("eos_token_id"),
         **marks,
     }

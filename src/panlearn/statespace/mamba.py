@@ -43,7 +43,8 @@ class Mamba(CorpusModel):
     Attributes
     ----------
     weights_ : dict of {str: ndarray}
-        What was learned.
+        What was learned. Matrices that stay bfloat16, which NumPy has not, stand as their bits in
+        uint16.
     tokenizer_ : BPETokenizer or None
         Text to tokens and back; None if a folder had no tokenizer.
     config_ : MambaConfig
@@ -107,7 +108,9 @@ class Mamba(CorpusModel):
         return MambaGeneration(decoder, prompts, **how)
 
     @classmethod
-    def from_pretrained(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> Self:
+    def from_pretrained(
+        cls, folder: str | os.PathLike[str], *, device: str = "cpu", dtype: str = "float32"
+    ) -> Self:
         """Read a Mamba from a folder of Hugging Face: safetensors, never pickle.
 
         The model has ``warm_start=True``: `fit` goes on from the weights and keeps the tokenizer.
@@ -119,13 +122,16 @@ class Mamba(CorpusModel):
             texts are to be used ``tokenizer.json``.
         device : str, default="cpu"
             Where the module computes.
+        dtype : {"float32", "bfloat16", "float16", "auto"}, default="float32"
+            The precision of the matrices and of products with them; "auto" is that of the file.
+            States, and what decides on them, are in single precision; so does `fit` train.
 
         Returns
         -------
         Mamba
             As if it were fitted.
         """
-        config, weights, facts = _mamba_checkpoint.read(folder)
+        config, weights, facts = _mamba_checkpoint.read(folder, dtype=dtype)
         file = Path(folder) / "tokenizer.json"
         tokenizer = BPETokenizer.from_huggingface(file) if file.is_file() else None
         return cls._of_folder(config, weights, facts, tokenizer, device)

@@ -116,8 +116,8 @@ class Generation:
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
         self._known = longest  # columns of tokens that are known, of which the cache holds some
-        ahead = len(prompts) == 1 and isinstance(decoder, Decoder) and decoder.config.n_ahead
-        self._drafts = Drafts(self._decoder, capacity) if ahead else None
+        ahead = isinstance(decoder, Decoder) and decoder.config.n_ahead
+        self._drafts = Drafts(self._decoder, starts, capacity) if ahead else None
         self._draft = self._tokens[:, :0]
         self._ready: list[tuple[Tensor, np.ndarray]] = []  # chosen, and not given yet
 
@@ -134,14 +134,14 @@ class Generation:
         return self._one_step()
 
     def _speculate(self, drafts: Drafts) -> None:
-        """Read the newest tokens and the proposed one; choose one token, or two if it was right."""
+        """Read the newest tokens and proposed ones; choose one a row, or two if all were right."""
         cache, decoder, first = self.cache, self._decoder, self.cache.end
         fresh = torch.cat([self._tokens[:, first : self._known], self._draft], dim=1)
         states = decoder.norm(decoder.go_on(fresh, cache))
         n_scored = 1 + self._draft.shape[1]
         for i, scores in enumerate(F.linear(states[:, -n_scored:], self._head).unbind(1)):
-            if i and self._ready[-1][0] != self._draft[0, i - 1]:
-                cache.end -= 1  # what was read of a token that does not stand there
+            if i and (self._ready[-1][0] != self._draft[:, i - 1]).any():
+                cache.end -= 1  # what was read of tokens that do not stand there
                 break
             chosen = self._choose(scores)
             self._ready.append((chosen, self.log_probs))

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from panlearn.core.documentation import document_keywords
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._random import seeded
-from panlearn.neural.settings import document_keywords
 from panlearn.text import BPETokenizer
 from panlearn.text._documents import as_list
 from panlearn.transformer._arrays import to_tensor

@@ -33,10 +33,11 @@ class MultiTokenPrediction(nn.Module):
     predicts one token further: of :math:`t_1 \dots t_4` and the embeddings of
     :math:`t_2 \dots t_5` the first predicts :math:`t_6` at its last place.
 
-    In generation from one prompt the first of them proposes a token, and the next pass of the
-    decoder reads the newest token and the proposed one at once. If its own choice is the proposed
-    one, it has chosen two tokens in one pass; if not, what it read is dropped. The tokens
-    are those of plain decoding, with draws as well: the choice is the decoder's.
+    In generation the first of them proposes a token, and the next pass of the decoder reads the
+    newest token and the proposed one at once. If its own choice is the proposed one, it has chosen
+    two tokens in one pass; if not, what it read is dropped. Of several prompts two are chosen where
+    all proposals are right, which is the rarer the more there are. The tokens are those of plain
+    decoding, with draws as well: the choice is the decoder's.
 
     References
     ----------

@@ -108,12 +108,51 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
         return np.stack([labels[part.argmax(axis=1)] for labels, part in pairs], axis=1)
 
 
-class RowsRegressor(RegressorMixin, RowsPredictor):
-    """A regressor of one or more targets; abstract."""
+class OutputsClassifier(ProbabilisticClassifier):
+    """A classifier of one or more outputs whose trees give parts of the classes; abstract."""
+
+    n_outputs_: int
 
     @abstractmethod
+    def _values(self, X: Any) -> np.ndarray:
+        """What the tree or the mean of the trees predicts, (n, n_components)."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the part of each class among the training rows in the same leaf.
+
+        Of several trees it is the mean of theirs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            With several outputs a list of such arrays, one an output.
+        """
+        return split_outputs(self, self._values(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class OutputsRegressor(RegressorMixin, RowsPredictor):
+    """A regressor of one or more outputs; abstract."""
+
+    n_outputs_: int
+
+    @abstractmethod
+    def _values(self, X: Any) -> np.ndarray:
+        """What the tree or the mean of the trees predicts, (n, n_outputs)."""
+
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the target of each row.
+        """Predict the mean, or the median, of the training rows in the same leaf.
+
+        Of several trees it is the mean of theirs.
 
         Parameters
         ----------
@@ -124,6 +163,8 @@ class RowsRegressor(RegressorMixin, RowsPredictor):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
+        values = self._values(X)
+        return values if self.n_outputs_ > 1 else values[:, 0]
 
 
 def read_training(

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.capabilities import Capabilities
+from panlearn.core.documentation import inherit_documentation
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.random import generator
@@ -37,7 +38,47 @@ class Grove:
 
 @dataclass(eq=False, repr=False)
 class Forest(GrowthParameters, Grove, RowsPredictor):
-    """Trees that are averaged; abstract."""
+    """Trees that are averaged; abstract.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees M, 100,000 at most.
+    max_depth : int, default=None
+        The most splits between the root and a leaf; None for no limit.
+    min_samples_split : int or float, default=2
+        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
+    min_samples_leaf : int or float, default=1
+        A split leaves at least so many different rows on each side; a float is a part of all rows,
+        rounded up.
+    min_weight_fraction_leaf : float, default=0.0
+        And at least this part of the weight of the tree's rows, 0.5 at most.
+    max_features : int, float, {"sqrt", "log2"}, default="sqrt"
+        Features that each node looks at: a number, a part of them, or a function of their number;
+        None for all. More are drawn until one can be split.
+    max_leaf_nodes : int, default=None
+        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
+        first.
+    min_impurity_decrease : float, default=0.0
+        A split that decreases the impurity, weighted by the node's part of all rows, by less is
+        not made.
+    ccp_alpha : float, default=0.0
+        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
+    monotonic_cst : array-like of shape (n_features,), default=None
+        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
+        rise, 0 for any. For one output, and two classes at most.
+    bootstrap : bool, default=True
+        Grow each tree on n rows drawn with replacement, or on all.
+    max_samples : int or float, default=None
+        Rows that are drawn for each tree, or their part of all; None for as many as there are.
+    n_jobs : int, default=None
+        Threads: None for one, -1 for one a core. The result is the same.
+    random_state : int, Generator or RandomState, default=None
+        Seeds the samples and the features.
+    warm_start : bool, default=False
+        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
+        integer random_state they are the trees that one fit would have grown.
+    """
 
     learned = shapes(
         feature_importances_="(n_features,)",
@@ -54,6 +95,10 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
     n_jobs: Jobs = None
     random_state: RandomState = None
     warm_start: bool = False
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        inherit_documentation(cls, Forest)
 
     @abstractmethod
     def _tree(self) -> Any:
@@ -97,7 +142,7 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
         ends = np.cumsum([0, *(tree.node_count for tree in trees)])
         return sparse.hstack(paths, format="csr"), ends
 
-    def _mean(self, X: Any) -> np.ndarray:
+    def _values(self, X: Any) -> np.ndarray:
         """The mean of the trees' values, (n, n_components), summed in their order."""
         X = self._rows(X)
         trees = [model.tree_ for model in self.estimators_]

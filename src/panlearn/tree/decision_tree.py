@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.utils import Bunch
-
 from panlearn.core.estimator import fitting
 from panlearn.tree._base import (
-    ProbabilisticClassifier,
-    RowsRegressor,
+    OutputsClassifier,
+    OutputsRegressor,
     encode_outputs,
     read_training,
     row_class_weights,
     set_classes,
-    split_outputs,
 )
 from panlearn.tree._problem import (
     LabelCriterion,
@@ -29,7 +25,7 @@ from panlearn.tree._single_tree import SingleTree
 
 
 @dataclass(eq=False, repr=False)
-class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
+class DecisionTreeClassifier(SingleTree, OutputsClassifier):
     r"""A classification tree (CART): each split asks whether one feature exceeds a threshold.
 
     .. math::
@@ -39,31 +35,6 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
 
     Parameters
     ----------
-    max_depth : int, default=None
-        The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int or float, default=2
-        A node with fewer rows is a leaf; a float is a part of all rows, rounded up.
-    min_samples_leaf : int or float, default=1
-        A split leaves at least so many rows on each side; a float is a part of all rows, rounded
-        up.
-    min_weight_fraction_leaf : float, default=0.0
-        And at least this part of the weight of all rows, 0.5 at most.
-    max_features : int, float, {"sqrt", "log2"}, default=None
-        Features that each node looks at, drawn at random: a number, a part of them, or a function
-        of their number; None for all. More are drawn until one can be split.
-    max_leaf_nodes : int, default=None
-        The most leaves: the nodes whose splits decrease the impurity most are split first.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the impurity, weighted by the node's part of all rows, by less is
-        not made.
-    ccp_alpha : float, default=0.0
-        The price of a leaf: of the subtrees of the full tree, the smallest that minimises the
-        impurity of its leaves plus this for each of them is kept.
-    monotonic_cst : array-like of shape (n_features,), default=None
-        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
-        rise, 0 for any. For one output, and two classes at most.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the drawing of features; without it nothing is random.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         The impurity I that splits decrease; "log_loss" is another name of "entropy".
     class_weight : dict, list of dicts or "balanced", default=None
@@ -124,11 +95,6 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
     criterion: LabelCriterion = "gini"
     class_weight: Mapping | list | Literal["balanced"] | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training data.
@@ -155,44 +121,9 @@ class DecisionTreeClassifier(ProbabilisticClassifier, SingleTree):
         self._grow(X, label_problem(codes, sizes, weight, self.criterion))
         return self
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Find the values of ccp_alpha at which the full tree loses a subtree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        Bunch
-            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
-        """
-        return self._pruning_path(X, y, sample_weight)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the part of each class among the training rows in the same leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            With several outputs a list of such arrays, one an output.
-        """
-        X = self._rows(X)
-        return split_outputs(self, self.tree_.predict(X))
-
 
 @dataclass(eq=False, repr=False)
-class DecisionTreeRegressor(RowsRegressor, SingleTree):
+class DecisionTreeRegressor(SingleTree, OutputsRegressor):
     r"""A regression tree (CART): constant in boxes that splits along the axes cut out.
 
     .. math::
@@ -201,31 +132,6 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
 
     Parameters
     ----------
-    max_depth : int, default=None
-        The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int or float, default=2
-        A node with fewer rows is a leaf; a float is a part of all rows, rounded up.
-    min_samples_leaf : int or float, default=1
-        A split leaves at least so many rows on each side; a float is a part of all rows, rounded
-        up.
-    min_weight_fraction_leaf : float, default=0.0
-        And at least this part of the weight of all rows, 0.5 at most.
-    max_features : int, float, {"sqrt", "log2"}, default=None
-        Features that each node looks at, drawn at random: a number, a part of them, or a function
-        of their number; None for all. More are drawn until one can be split.
-    max_leaf_nodes : int, default=None
-        The most leaves: the nodes whose splits decrease the impurity most are split first.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the impurity, weighted by the node's part of all rows, by less is
-        not made.
-    ccp_alpha : float, default=0.0
-        The price of a leaf: of the subtrees of the full tree, the smallest that minimises the
-        impurity of its leaves plus this for each of them is kept.
-    monotonic_cst : array-like of shape (n_features,), default=None
-        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
-        rise, 0 for any. For one output, and two classes at most.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the drawing of features; without it nothing is random.
     criterion : str, default="squared_error"
         What splits decrease: the squared error around the mean, of which "friedman_mse" is another
         name; "absolute_error", around the median, which is then predicted; or "poisson", half the
@@ -290,38 +196,3 @@ class DecisionTreeRegressor(RowsRegressor, SingleTree):
         self.n_outputs_ = y.shape[1]
         self._grow(X, number_problem(y, weight, self.criterion))
         return self
-
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Find the values of ccp_alpha at which the full tree loses a subtree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        Bunch
-            ``ccp_alphas``, rising, and ``impurities``, those of the leaves that are left.
-        """
-        return self._pruning_path(X, y, sample_weight)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean, or the median, of the training rows in the same leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        X = self._rows(X)
-        values = self.tree_.predict(X)
-        return values if self.n_outputs_ > 1 else values[:, 0]

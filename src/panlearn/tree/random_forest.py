@@ -11,8 +11,8 @@ from sklearn.metrics import r2_score
 
 from panlearn.core.estimator import fitting
 from panlearn.tree._base import (
-    ProbabilisticClassifier,
-    RowsRegressor,
+    OutputsClassifier,
+    OutputsRegressor,
     encode_outputs,
     read_training,
     row_class_weights,
@@ -33,52 +33,16 @@ from panlearn.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegr
 
 
 @dataclass(eq=False, repr=False)
-class RandomForestClassifier(ProbabilisticClassifier, Forest):
+class RandomForestClassifier(Forest, OutputsClassifier):
     r"""A random forest: trees on bootstrap samples, each node looks at a few random features.
 
     .. math:: p(y = k \mid x) = \frac{1}{M} \sum_{m=1}^{M} p_m(k \mid x)
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees M, 100,000 at most.
-    max_depth : int, default=None
-        The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int or float, default=2
-        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
-    min_samples_leaf : int or float, default=1
-        A split leaves at least so many different rows on each side; a float is a part of all rows,
-        rounded up.
-    min_weight_fraction_leaf : float, default=0.0
-        And at least this part of the weight of the tree's rows, 0.5 at most.
-    max_features : int, float, {"sqrt", "log2"}, default="sqrt"
-        Features that each node looks at: a number, a part of them, or a function of their number;
-        None for all. More are drawn until one can be split.
-    max_leaf_nodes : int, default=None
-        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
-        first.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the impurity, weighted by the node's part of all rows, by less is
-        not made.
-    ccp_alpha : float, default=0.0
-        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
-    monotonic_cst : array-like of shape (n_features,), default=None
-        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
-        rise, 0 for any. For one output, and two classes at most.
-    bootstrap : bool, default=True
-        Grow each tree on n rows drawn with replacement, or on all.
-    max_samples : int or float, default=None
-        Rows that are drawn for each tree, or their part of all; None for as many as there are.
     oob_score : bool or callable, default=False
         Score the forest on each row by the trees that were grown without it: by the accuracy, or
         by a function of the targets and the predictions.
-    n_jobs : int, default=None
-        Threads: None for one, -1 for one a core. The result is the same.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the samples and the features.
-    warm_start : bool, default=False
-        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
-        integer random_state they are the trees that one fit would have grown.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         The impurity that splits decrease; "log_loss" is another name of "entropy".
     class_weight : dict, list of dicts, "balanced" or "balanced_subsample", default=None
@@ -144,11 +108,6 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
     criterion: LabelCriterion = "gini"
     class_weight: Mapping | list | Literal["balanced", "balanced_subsample"] | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the forest on training data.
@@ -193,22 +152,6 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
             self.oob_score_ = scored(score, y[seen], predicted)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the probability of each class: the mean over the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            With several outputs a list of such arrays, one an output.
-        """
-        values = self._mean(X)
-        return split_outputs(self, values)
-
     def _tree(self) -> DecisionTreeClassifier:
         model = DecisionTreeClassifier(criterion=self.criterion, **self._tree_parameters())
         model.classes_, model.n_classes_ = self.classes_, self.n_classes_
@@ -217,52 +160,16 @@ class RandomForestClassifier(ProbabilisticClassifier, Forest):
 
 
 @dataclass(eq=False, repr=False)
-class RandomForestRegressor(RowsRegressor, Forest):
+class RandomForestRegressor(Forest, OutputsRegressor):
     r"""A random forest of regression trees on bootstrap samples.
 
     .. math:: \hat y(x) = \frac{1}{M} \sum_{m=1}^{M} \hat y_m(x)
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees M, 100,000 at most.
-    max_depth : int, default=None
-        The most splits between the root and a leaf; None for no limit.
-    min_samples_split : int or float, default=2
-        A node with fewer different rows is a leaf; a float is a part of all rows, rounded up.
-    min_samples_leaf : int or float, default=1
-        A split leaves at least so many different rows on each side; a float is a part of all rows,
-        rounded up.
-    min_weight_fraction_leaf : float, default=0.0
-        And at least this part of the weight of the tree's rows, 0.5 at most.
-    max_features : int, float, {"sqrt", "log2"}, default=1.0
-        Features that each node looks at: a number, a part of them, or a function of their number;
-        None for all. More are drawn until one can be split.
-    max_leaf_nodes : int, default=None
-        The most leaves of a tree: the nodes whose splits decrease the impurity most are split
-        first.
-    min_impurity_decrease : float, default=0.0
-        A split that decreases the impurity, weighted by the node's part of all rows, by less is
-        not made.
-    ccp_alpha : float, default=0.0
-        The price of a leaf, by which each tree is pruned, as in `DecisionTreeClassifier`.
-    monotonic_cst : array-like of shape (n_features,), default=None
-        1 for a feature in which the prediction (of ``classes_[1]``) may not fall, -1 if it may not
-        rise, 0 for any. For one output, and two classes at most.
-    bootstrap : bool, default=True
-        Grow each tree on n rows drawn with replacement, or on all.
-    max_samples : int or float, default=None
-        Rows that are drawn for each tree, or their part of all; None for as many as there are.
     oob_score : bool or callable, default=False
         Score the forest on each row by the trees that were grown without it: by the coefficient of
         determination, or by a function of the targets and the predictions.
-    n_jobs : int, default=None
-        Threads: None for one, -1 for one a core. The result is the same.
-    random_state : int, Generator or RandomState, default=None
-        Seeds the samples and the features.
-    warm_start : bool, default=False
-        Keep the trees of the last fit, and grow those that n_estimators has more. With the same
-        integer random_state they are the trees that one fit would have grown.
     criterion : str, default="squared_error"
         What splits decrease, as in `DecisionTreeRegressor`.
 
@@ -336,21 +243,6 @@ class RandomForestRegressor(RowsRegressor, Forest):
             score = self.oob_score if callable(self.oob_score) else r2_score
             self.oob_score_ = scored(score, y[seen], outside[seen])
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean of the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows; NaN is a missing value.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        values = self._mean(X)
-        return values if self.n_outputs_ > 1 else values[:, 0]
 
     def _tree(self) -> DecisionTreeRegressor:
         model = DecisionTreeRegressor(criterion=self.criterion, **self._tree_parameters())
