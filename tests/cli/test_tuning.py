@@ -57,6 +57,21 @@ def test_preferences_are_learned_and_additions_are_written(run, model, tmp_path)
     assert again.score(["ab"]) == pytest.approx(tuned.score(["ab"]), abs=1e-4)
 
 
+def test_rewards_are_learned_from(run, model, tmp_path):
+    data = _write(tmp_path / "asked", [{"prompt": "a", "answer": "b"}] * 2)
+    how = ("--method", "grpo", "--reward", "whole", "--reward", "format", "--max-tokens", 2)
+    where = ("--output", tmp_path / "tuned", "--json")
+    result = run("lm", "tune", model, data, *how, "--generations", 3, "--steps", 2, *where)
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert (report["rows"], report["method"]) == (2, "grpo")
+    assert report["reward"] == report["reward_ExactAnswer"] + report["reward_Format"]
+    assert panlearn.load(tmp_path / "tuned").history_["length"]
+    result = run("lm", "tune", model, _write(data, [{"prompt": "a"}]), *how, *where)
+    assert result.exit_code == 2
+    assert "row 0 lacks 'answer'" in result.stderr
+
+
 BAD = {
     "line 2: no JSON": '{"prompt": "a", "completion": "b"}\nnonsense\n',
     "line 1: not an object": "[1, 2]\n",

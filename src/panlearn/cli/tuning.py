@@ -39,9 +39,33 @@ def _dpo(model: Any, rows: list[Any], options: dict[str, Any], settings: dict[st
     return tuner.fit(rows).model_
 
 
+def _grpo(model: Any, rows: list[Any], options: dict[str, Any], settings: dict[str, Any]) -> Any:
+    from panlearn.alignment import GRPO, rewards
+    from panlearn.alignment._prompts import columns
+
+    rules = {
+        "exact": rewards.ExactAnswer(),
+        "whole": rewards.ExactAnswer(tag=None),
+        "boxed": rewards.BoxedAnswer(),
+        "format": rewards.Format(),
+        "arithmetic": rewards.Arithmetic(),
+    }
+    prompts, answers = columns(rows, ("prompt", "answer"), "data")
+    tuner = GRPO(
+        *(model, [rules[name] for name in options["reward"]]),
+        num_generations=options["generations"],
+        max_tokens=options["max_tokens"],
+        template=options["template"],
+        beta=options["beta"],
+        **settings,
+    )
+    return tuner.fit(prompts, answers).model_
+
+
 METHODS = {
     "sft": Method('"prompt" and "completion", or "messages"', _sft),
     "dpo": Method('"prompt", "chosen" and "rejected"', _dpo),
+    "grpo": Method('"prompt" and "answer"', _grpo),
 }
 
 
@@ -70,7 +94,24 @@ METHODS = {
 )
 @click.option("--packing", is_flag=True, help="sft: several examples share a row of the context.")
 @click.option(
-    "--beta", type=float, default=0.1, show_default=True, help="dpo: the price of leaving MODEL."
+    "--beta",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="dpo, grpo: the price of leaving MODEL.",
+)
+@click.option(
+    "--reward",
+    type=click.Choice(["exact", "whole", "boxed", "format", "arithmetic"]),
+    multiple=True,
+    default=["exact"],
+    show_default=True,
+    help="grpo: what is rewarded, one or several: the answer between <answer> tags, the whole "
+    "completion, the boxed answer, <think> and <answer> tags, equations that hold.",
+)
+@click.option("--generations", type=above_zero, default=8, show_default=True, help="grpo: a group.")
+@click.option(
+    "--max-tokens", type=above_zero, default=32, show_default=True, help="grpo: of a completion."
 )
 @click.option("--lora-rank", type=above_zero, help="Learn additions of this rank, not all weights.")
 @click.option(
