@@ -34,7 +34,7 @@ def _changed(x, generator):
     grid = F.affine_grid(torch.stack([above, below], dim=1), list(x.shape), align_corners=False)
     x = F.grid_sample(x, grid, padding_mode="border", align_corners=False)
     spread = x.flatten(1).std(dim=1)[:, None, None, None]
-    return x + 0.3 * spread * torch.randn(x.shape, generator=generator)
+    return x + 0.1 * spread * torch.randn(x.shape, generator=generator)
 
 
 def plain_simclr(data):
@@ -44,9 +44,11 @@ def plain_simclr(data):
     encoder = nn.Sequential(
         *(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU()),
         *(nn.Conv2d(32, 64, 3, padding=1, stride=2), nn.ReLU()),
-        *(nn.Flatten(), nn.Linear(64 * 16, 64)),
+        *(nn.Flatten(), nn.Linear(64 * 16, 128)),
     )
-    head = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 32))
+    head = nn.Sequential(
+        *(nn.Linear(128, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 128))
+    )
     parameters = [*encoder.parameters(), *head.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=1e-3)
     images = torch.tensor(((X - X.mean()) / X.std())[:, None], dtype=torch.float32)

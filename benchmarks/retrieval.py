@@ -109,10 +109,10 @@ def nearest_peer(data):
     return data[1].search(data[2], 10)[0]
 
 
-LISTS, PROBES = 1000, 8
+LISTS, PROBES = 500, 8
 
 
-def listed(n=100_000, m=1000, d=64, seed=0):
+def listed(n=50_000, m=1000, d=64, seed=0):
     """Vectors around a thousand centres, as those of texts are, in lists; and the nearest ten."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((1000, d))
@@ -200,14 +200,14 @@ def workloads() -> Iterator[Workload]:
         total,
     )
     yield Workload(
-        f"dense: first 10 of 1e5 x 64 by {PROBES} of {LISTS} lists, 1000 queries",
+        f"dense: first 10 of 5e4 x 64 by {PROBES} of {LISTS} lists, 1000 queries",
         "DenseIndex",
         listed,
         {"panlearn": lists_ours, "faiss IVF": lists_peer},
         recall,
     )
     yield Workload(
-        f"dense: first 10 of 1e5 x 64, {PROBES} of {LISTS} lists against all, 1000 queries",
+        f"dense: first 10 of 5e4 x 64, {PROBES} of {LISTS} lists against all, 1000 queries",
         "DenseIndex",
         listed,
         {"panlearn, lists": lists_ours, "panlearn, exact": lists_exact},

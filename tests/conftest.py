@@ -169,7 +169,7 @@ class Library:
         elif not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
             wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
         if learns_from_prompts(cls):
-            wish = {"random_state": 0, "max_tokens": 3}
+            wish = {"random_state": 0, "max_tokens": 2, "num_generations": 2, "num_ppo_epochs": 1}
         if "n_states" in names:  # and the slower the more a state may be
             wish |= {"tol": 1e-4, "n_states": 1}
         if "max_epochs" in names and not learns_from_documents(cls):

@@ -5,7 +5,9 @@ A small model learns to reason
 A decoder of 120,000 weights learns to add numbers of two digits and to write down what it carries:
 first from worked examples, then from rewards of what it draws itself, then from its own right
 solutions; in the end a smaller one learns from it. All stages are measured on 200 questions that
-none has seen.
+none has seen. A right solution in its form is worth 1.5. What the cold start draws is worth 1.12,
+after forty steps of GRPO 1.17, and after learning from its own right solutions 1.30; the smaller
+one, which learns for a few seconds only, has the form by then but few of the sums: 0.24.
 """
 
 import tempfile
@@ -49,7 +51,7 @@ for stage, found in run.measured.items():
 print(run.measured["grpo"]["samples"][0])
 
 # %%
-# Of 1.5 that a right solution in its form is worth:
+# The reward of what is drawn, over the steps of GRPO and over the stages:
 
 history = run.models["grpo"].history_
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))

@@ -42,7 +42,7 @@ for question in questions:
 
 def careless(prompt):
     """Quote the first passage, and invent a source."""
-    first = prompt.split("[1] ")[1].split(". ")[0]
+    first = prompt.split("\n\n[1] ")[1].split("\n\n")[0].rstrip(".")
     return f"{first} [1]. Everybody knows that [9]."
 
 

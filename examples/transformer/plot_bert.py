@@ -2,41 +2,47 @@ r"""
 Filling the gaps
 ================
 
-A small BERT reads Python's manual with gaps in it. Nobody tells it what words mean; to fill a gap
-it has to find out which words stand in like places.
+A small BERT reads sentences with gaps in them. Nobody tells it what words mean; to fill a gap it
+has to find out which words stand in like places.
 """
 
 # %%
-# The manual comes with Python: 79 chapters. The tokenizer learns 2000 pieces of words first. Then
-# the encoder sees stretches of 62 tokens, of which fifteen in a hundred are hidden, others each
-# time. Half a minute on two cores.
-
-from pydoc_data.topics import topics
+# Nine animals, each of which lives in one of three places. The encoder sees 900 sentences of them
+# again and again, of whose tokens fifteen in a hundred are hidden, others each time.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from panlearn.text import WordPieceTokenizer
 from panlearn.transformer import BERT, BERTConfig
 
-chapters = list(topics.values())
+places = {
+    "sea": ["whale", "shark", "seal"],
+    "forest": ["wolf", "fox", "owl"],
+    "desert": ["camel", "snake", "lizard"],
+}
+rng = np.random.default_rng(0)
+sentences = []
+for place in rng.choice(list(places), 900):
+    animal, verb = rng.choice(places[place]), rng.choice(["sleeps", "hunts", "plays"])
+    sentences.append(f"the {animal} {verb} in the {place}")
 model = BERT(
-    BERTConfig(n_layers=2, width=64, n_heads=4, context=64),
-    WordPieceTokenizer(2000),
+    BERTConfig(n_layers=2, width=32, n_heads=4, context=16),
     next_sentence=False,
-    learning_rate=5e-3,
-    max_epochs=10,
+    learning_rate=1e-2,
+    max_epochs=30,
     random_state=0,
-).fit(chapters)
+).fit(sentences)
 
 # %%
-# Gaps that it never saw, and how sure it is of the words that it puts there.
+# It finds kinds of words first: a gap for an animal gets animals, one for a place gets places, and
+# one for a verb the three verbs, each as probable as the others. Which animal lives where takes it
+# much longer than this.
 
 questions = [
-    "the [MASK] of the function is called",
-    "if the object is not found, an [MASK] is raised",
-    "for example, the following [MASK] defines a function",
-    "a class [MASK] a new type of object",
+    "the [MASK] hunts in the sea",
+    "the [MASK] sleeps in the desert",
+    "the owl plays in the [MASK]",
+    "the fox [MASK] in the forest",
 ]
 answers = model.fill_mask(questions, top_k=5)
 figure, grid = plt.subplots(2, 2, figsize=(10, 5.4), layout="constrained")
@@ -62,7 +68,7 @@ plt.show()
 # Who looks at whom: rows are tokens, columns those that they look at. An encoder looks to both
 # sides, which a decoder may not.
 
-phrase = "the value of the expression is returned"
+phrase = "the whale sleeps in the sea"
 maps = model.attention_maps(phrase)
 names = ["[CLS]", *model.tokenizer_.tokens(model.tokenizer_.encode(phrase)), "[SEP]"]
 figure, grid = plt.subplots(1, 4, figsize=(13, 3.8), layout="constrained")

@@ -1,6 +1,9 @@
 """Policies that learn from rewards of what they draw: rollouts, GRPO and PPO."""
 
 import copy
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -300,3 +303,51 @@ def test_bad_data_are_named(model):
         GRPO(model, count_a, max_tokens=2, num_generations=1).fit(["a"])
     with pytest.raises(ValueError, match="strategy='fsdp' cannot draw completions"):
         GRPO(model, count_a, strategy="fsdp").fit(["a"])
+
+
+SCRIPT = """
+import os, sys
+import numpy as np, torch
+from panlearn.alignment import GRPO, PPO
+from panlearn.transformer import GPT, GPTConfig
+
+torch.set_num_threads(1)
+model = GPT(GPTConfig(1, 8, 1, 9), max_steps=1, random_state=1, optimizer="sgd")
+model.fit(np.array([0, 1, 2, 3, 4] * 8))
+model.end_tokens_ = (4,)
+
+def ones(prompts, completions, answers):
+    return [ids.count(1) for ids in completions]
+
+how = dict(max_tokens=5, batch_size=4, max_epochs=2, optimizer="sgd", learning_rate=0.1,
+           random_state=0)  # five prompts: the last batch leaves a process without a row
+found = {}
+for tuner in (GRPO(model, ones, beta=0.1, **how), PPO(model, ones, **how)):
+    tuner.fit([[0], [1, 2], [3], [0, 1], [2]])
+    found[type(tuner).__name__] = {k: torch.tensor(v) for k, v in tuner.weights_.items()}
+    found[type(tuner).__name__]["reward"] = torch.tensor(tuner.history_["reward"])
+torch.save(found, sys.argv[1] + os.environ.get("RANK", ""))
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_learn_as_one(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    for command, out in (([sys.executable], "one"), (torchrun, "two")):
+        done = subprocess.run(
+            [*command, str(script), str(tmp_path / out)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+    alone = torch.load(tmp_path / "one", weights_only=True)
+    for rank in "01":
+        both = torch.load(tmp_path / f"two{rank}", weights_only=True)
+        for tuner, weights in alone.items():
+            for name, value in weights.items():
+                torch.testing.assert_close(both[tuner][name], value, rtol=0, atol=1e-6, msg=name)

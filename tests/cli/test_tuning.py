@@ -31,6 +31,17 @@ def test_examples_are_learned(run, model, tmp_path):
     assert tuned.generate(["one", "two"]) == [" two", " three"]
 
 
+@pytest.mark.parametrize("template", ["chatml", "llama"])
+def test_conversations_are_learned(run, tmp_path, template):
+    talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    small = GPT(GPTConfig(1, 32, context=200), max_steps=1, random_state=0).fit(["one"])
+    panlearn.save(small, tmp_path / "model")
+    data = _write(tmp_path / "talks", [{"messages": talk}])
+    how = ("--template", template, "--steps", 1, "--output", tmp_path / "tuned")
+    result = run("lm", "tune", tmp_path / "model", data, *how)
+    assert result.exit_code == 0, result.stderr
+
+
 def test_preferences_are_learned_and_additions_are_written(run, model, tmp_path):
     data = _write(tmp_path / "pairs", [{"prompt": "a", "chosen": "b", "rejected": "c"}])
     how = ("--method", "dpo", "--beta", 0.5, "--lora-rank", 2, "--adapter", tmp_path / "adapter")
@@ -44,6 +55,21 @@ def test_preferences_are_learned_and_additions_are_written(run, model, tmp_path)
     tuned = GPT.from_pretrained(f"{tmp_path}/folder/")
     again = load_adapter(model, tmp_path / "adapter")
     assert again.score(["ab"]) == pytest.approx(tuned.score(["ab"]), abs=1e-4)
+
+
+def test_rewards_are_learned_from(run, model, tmp_path):
+    data = _write(tmp_path / "asked", [{"prompt": "a", "answer": "b"}] * 2)
+    how = ("--method", "grpo", "--reward", "whole", "--reward", "format", "--max-tokens", 2)
+    where = ("--output", tmp_path / "tuned", "--json")
+    result = run("lm", "tune", model, data, *how, "--generations", 3, "--steps", 2, *where)
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert (report["rows"], report["method"]) == (2, "grpo")
+    assert report["reward"] == report["reward_ExactAnswer"] + report["reward_Format"]
+    assert panlearn.load(tmp_path / "tuned").history_["length"]
+    result = run("lm", "tune", model, _write(data, [{"prompt": "a"}]), *how, *where)
+    assert result.exit_code == 2
+    assert "row 0 lacks 'answer'" in result.stderr
 
 
 BAD = {

@@ -199,9 +199,14 @@ def test_folders_that_do_not_fit_are_refused(fitted, tmp_path):
         ("text_config", {"hidden_act": "swish"}, "hidden_act='swish'"),
         ("text_config", {"hidden_size": 24}, "has shape"),
         ("text_config", {"num_hidden_layers": 2}, "lacks the tensor"),
+        ("vision_config", {"num_hidden_layers": 10**6}, "lacks the tensor"),  # and at once
         ("text_config", {"vocab_size": 3}, "the tokenizer has ids to"),
         ("text_config", {"eos_token_id": 5}, "eos_token_id=5"),
         ("vision_config", {"num_attention_heads": 5}, "not a multiple"),
+        ("vision_config", {"patch_size": "8"}, "patch_size must be a number from 1 to 1000000"),
+        ("vision_config", {"image_size": 10**9}, "image_size must be a number from 1"),
+        (None, {"projection_dim": 0}, "projection_dim must be a number"),
+        (None, {"text_config": [1]}, "text_config must be an object"),
         ("vision_config", {"image_size": 7}, "crop to image_size=7"),  # as many patches
     ]:
         changed(part, **values)
@@ -271,6 +276,10 @@ def test_tokenizers_that_cannot_be():
         CLIPTokenizer.learn(["a"], 100)
     with pytest.raises(ValueError, match="has no token"):
         CLIPTokenizer({"<|startoftext|>": 0}, [])
+    with pytest.raises(ValueError, match="dict of tokens to ids"):
+        CLIPTokenizer(["a"], [])
+    with pytest.raises(ValueError, match="two tokens that make a third"):
+        CLIPTokenizer({"<|startoftext|>": 0, "<|endoftext|>": 1}, [(1, 2)])
     with pytest.raises(ValueError, match="one id"):
         CLIPTokenizer({"<|startoftext|>": 0, "<|endoftext|>": 0}, [])
     with pytest.raises(ValueError, match="two tokens that make a third"):

@@ -84,6 +84,7 @@ def test_passages_are_chosen_to_the_budget():
     texts = ["gold " * 50, "gold is soft.", "gold, gold, gold is heavy."]
     model = RAG(BM25(b=0.0), writes("[1]", prompts), token_budget=30).fit(texts)
     assert model.ask("gold").ids == [2, 1]  # the longest, and best, is passed over
+    assert RAG(BM25(b=0.0), writes("[1]"), token_budget=14).fit(texts).ask("gold").ids == [2]
     assert len(prompts[-1].split("gold")) == 1 + 4 + 1
     tight = RAG(BM25(b=0.0), writes("[1]", prompts), token_budget=9).fit(
         ["Gold gold is soft. " + "Gold is heavy. " * 20]

@@ -198,3 +198,14 @@ def test_a_depth_keeps_as_much_as_a_block():
     depth = MultiTokenPrediction(config)
     latent = config.latent
     assert Cache(depth, [0], 5).memory.numel() == 5 * (latent.rank + latent.rotary_width)
+
+
+def test_a_padded_row_is_proposed_what_it_is_alone():
+    decoder, starts = make(CONFIGS["deepseek"]), [0, *range(1, 7), *range(1, 7)]
+    ids = torch.randint(11, (13, 9), generator=torch.Generator().manual_seed(2))
+    states = decoder.norm(decoder.go_on(ids[:, :8], decoder.cache(starts, 9)))
+    together = Drafts(decoder, starts, 9).after(states, ids[:, 1:])
+    for row, start in enumerate(starts):
+        alone = decoder.states(ids[row : row + 1, start:8])
+        found = Drafts(decoder, [0], 9).after(alone, ids[row : row + 1, start + 1 :])
+        assert int(found) == int(together[row])

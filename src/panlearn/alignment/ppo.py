@@ -99,15 +99,14 @@ class PPO(OnlineTuner):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from panlearn.alignment import PPO
     >>> from panlearn.transformer import GPT, GPTConfig
     >>> model = GPT(GPTConfig(1, 16, 2, 8), max_epochs=5, random_state=0).fit(["abcd" * 9])
     >>> def letters(prompts, completions, answers):
-    ...     return [sum(c in "abcd" for c in text) for text in completions]
-    >>> tuning = PPO(model, letters, max_tokens=3, max_steps=12, learning_rate=0.01, random_state=0)
-    >>> rewards = tuning.fit(["b", "c"] * 8).history_["reward"]
-    >>> bool(rewards[-1] > rewards[0])
+    ...     return [sum(c.isascii() and c.isalpha() for c in text) for text in completions]
+    >>> how = {"max_tokens": 3, "max_steps": 15, "batch_size": 32, "learning_rate": 0.01}
+    >>> rewards = PPO(model, letters, **how, random_state=0).fit(["b", "c"] * 16).history_["reward"]
+    >>> bool(rewards[-1] > rewards[0] + 0.5)
     True
     """
 

@@ -164,7 +164,7 @@ def reasoning_pipeline(
             **(distillation or {}),
         },
     }
-    own = {"max_tokens": max_tokens, "n_samples": n_samples, "threshold": threshold}
+    own: dict[str, Any] = {"max_tokens": max_tokens, "n_samples": n_samples, "threshold": threshold}
     made = Pipeline(Path(folder), as_reward(reward), random_state, **own)
     data = {"examples": list(examples), **given, "test": [list(part) for part in held]}
     starts = {"model": model or GPT(), "student": student}
@@ -272,8 +272,9 @@ class Pipeline:
         self, student: Any, teacher: Any, rows: list[Any], plan: dict[str, Any]
     ) -> DecoderModel:
         """Teach the smaller model."""
-        texts = [[row[name] for row in rows] for name in ("prompt", "completion")]
-        return distill(student, teacher, *texts, **plan, **self.run("distillation"))
+        prompts, completions = ([row[name] for row in rows] for name in ("prompt", "completion"))
+        how = {**plan, **self.run("distillation")}
+        return distill(student, teacher, prompts, completions, **how)
 
     def measure(
         self, name: str, model: DecoderModel, base: DecoderModel, prompts: Any, answers: Any

@@ -25,9 +25,9 @@ def answer_from(
     """Answer a question by a language model, or by the nearest sentence if there is none."""
     generator = None
     if model is not None:
-        from panlearn.cli.language import _load
+        from panlearn.cli.language_models import load_model
 
-        generator = _load(model)
+        generator = load_model(model)
     encoder = encoder_of(index) if "encoder" in index.settings_ else None
     passages = find(index, question, k, PER_FILE, encoder)
     relevance, least = nearness(index, encoder)

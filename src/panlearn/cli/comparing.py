@@ -137,8 +137,9 @@ def compare(
             if as_code:
                 click.echo(recipe.compare_code(load, options), nl=False)
                 continue
+            decided: Any = prepared.task  # no density, which went its own way above
             board = leaderboard.compare(
-                prepared.X, prepared.y, task=prepared.task, progress=show, **options
+                prepared.X, prepared.y, task=decided, progress=show, **options
             )
             title = f"{prepared.target} in {source}" if len(sources) == 1 else source
             parts.append(Part(title, board, prepared.notes, load))

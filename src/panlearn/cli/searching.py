@@ -61,7 +61,9 @@ def index(
 
     Run again, it reads only what has changed, and forgets what is gone.
     """
-    meaning = {"encoder": encoder, "by": by, "approximate": approximate} if encoder else {}
+    meaning: dict[str, Any] = {}
+    if encoder:
+        meaning = {"encoder": encoder, "by": by, "approximate": approximate}
     if as_code:
         options = {"lines": lines, "overlap": overlap, **meaning}
         given = ", ".join(f"{name}={value!r}" for name, value in options.items())

@@ -39,9 +39,33 @@ def _dpo(model: Any, rows: list[Any], options: dict[str, Any], settings: dict[st
     return tuner.fit(rows).model_
 
 
+def _grpo(model: Any, rows: list[Any], options: dict[str, Any], settings: dict[str, Any]) -> Any:
+    from panlearn.alignment import GRPO, rewards
+    from panlearn.alignment._prompts import columns
+
+    rules = {
+        "exact": rewards.ExactAnswer(),
+        "whole": rewards.ExactAnswer(tag=None),
+        "boxed": rewards.BoxedAnswer(),
+        "format": rewards.Format(),
+        "arithmetic": rewards.Arithmetic(),
+    }
+    prompts, answers = columns(rows, ("prompt", "answer"), "data")
+    tuner = GRPO(
+        *(model, [rules[name] for name in options["reward"]]),
+        num_generations=options["generations"],
+        max_tokens=options["max_tokens"],
+        template=options["template"],
+        beta=options["beta"],
+        **settings,
+    )
+    return tuner.fit(prompts, answers).model_
+
+
 METHODS = {
     "sft": Method('"prompt" and "completion", or "messages"', _sft),
     "dpo": Method('"prompt", "chosen" and "rejected"', _dpo),
+    "grpo": Method('"prompt" and "answer"', _grpo),
 }
 
 
@@ -63,26 +87,47 @@ METHODS = {
 )
 @click.option(
     "--template",
-    type=click.Choice(["chatml", "llama3"]),
+    type=click.Choice(["chatml", "llama"]),
     default="chatml",
     show_default=True,
     help="How conversations are written.",
 )
 @click.option("--packing", is_flag=True, help="sft: several examples share a row of the context.")
 @click.option(
-    "--beta", type=float, default=0.1, show_default=True, help="dpo: the price of leaving MODEL."
+    "--beta",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="dpo, grpo: the price of leaving MODEL.",
+)
+@click.option(
+    "--reward",
+    type=click.Choice(["exact", "whole", "boxed", "format", "arithmetic"]),
+    multiple=True,
+    default=["exact"],
+    show_default=True,
+    help="grpo: what is rewarded, one or several: the answer between <answer> tags, the whole "
+    "completion, the boxed answer, <think> and <answer> tags, equations that hold.",
+)
+@click.option("--generations", type=above_zero, default=8, show_default=True, help="grpo: a group.")
+@click.option(
+    "--max-tokens", type=above_zero, default=32, show_default=True, help="grpo: of a completion."
 )
 @click.option("--lora-rank", type=above_zero, help="Learn additions of this rank, not all weights.")
 @click.option(
     "--adapter", type=click.Path(), help="Folder for these additions, as peft reads them."
 )
-@click.option("--batch-size", type=above_zero, default=16, show_default=True)
+@click.option(
+    "--batch-size", type=above_zero, default=16, show_default=True, help="Examples of a step."
+)
 @click.option("--epochs", type=above_zero, help="Times to read the data; 3 unless --steps.")
 @click.option("--steps", type=above_zero, help="The most steps.")
-@click.option("--learning-rate", type=float, default=1e-4, show_default=True)
+@click.option(
+    "--learning-rate", type=float, default=1e-4, show_default=True, help="Its largest value."
+)
 @click.option("--checkpoint", type=click.Path(file_okay=False), help="Folder for the run's state.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seeds all that is drawn.")
 @as_json
 def tune(
     model: str,

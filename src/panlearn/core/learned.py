@@ -15,7 +15,6 @@ a word is the same size wherever it stands; ``n_features`` is ``n_features_in_``
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -50,7 +49,6 @@ def shapes(**declared: Shape) -> Mapping[str, Shape]:
     return MappingProxyType(declared)
 
 
-@functools.cache
 def declared(cls: type) -> dict[str, Shape]:
     """What a class and its bases declare."""
     found: dict[str, Shape] = {}

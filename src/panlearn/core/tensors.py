@@ -111,7 +111,7 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str
             if facts["data_offsets"] != [place, end] or end > left - length:
                 raise ValueError(f"tensor {name} does not lie where its shape says")
             array = np.empty(shape, kind)
-            if file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:
+            if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
                 raise ValueError("it was cut short")
             arrays[name], place = array, end
         if place != left - length:

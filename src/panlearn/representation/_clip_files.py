@@ -48,9 +48,10 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
     facts = read_json(path / "config.json")
     if (kind := facts.get("model_type")) != "clip":
         raise CheckpointError(f"{path} holds a model of type {kind!r}; can be read: clip")
-    text = _TEXT | (facts.get("text_config") or {})
-    vision = _VISION | (facts.get("vision_config") or {})
-    fields = {"n_components": facts.get("projection_dim", 512), "patch_size": vision["patch_size"]}
+    text = _part(path, facts, "text_config", _TEXT)
+    vision = _part(path, facts, "vision_config", _VISION)
+    whole = _part(path, {"": facts}, "", {"projection_dim": 512})
+    fields = {"n_components": whole["projection_dim"], "patch_size": vision["patch_size"]}
     fields |= {"context": text["max_position_embeddings"]}
     fields |= {"vision": _tower(path, vision), "text": _tower(path, text)}
     side, channels = vision["image_size"], vision["num_channels"]
@@ -66,6 +67,10 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: config.json says eos_token_id={end}; the tokenizer's is "
             f"{tokenizer.vocab[END]}"
         )
+    tensors = Folder(path)
+    for tower, given in (("text_model", text), ("vision_model", vision)):
+        last = f"{tower}.encoder.layers.{given['num_hidden_layers'] - 1}.layer_norm1.weight"
+        tensors.check(last, (given["hidden_size"],))  # before so many layers are made
     shape = (channels, side, side)
     with torch.device("meta"):  # shapes alone, without memory for the numbers
         module = Towers.of(image_shape=shape, n_tokens=text["vocab_size"], **fields)
@@ -74,9 +79,24 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
         "fields": fields | {"tokenizer": tokenizer},
         "image_shape": shape,
         "n_tokens": text["vocab_size"],
-        "weights": _weights(path, shapes),
+        "weights": _weights(tensors, shapes),
         **_pixels(path, channels, side),
     }
+
+
+def _part(path: Path, facts: Any, name: str, known: dict[str, int]) -> dict[str, Any]:
+    """A part of a configuration over what is known, with counts that can be tried."""
+    given = facts.get(name) or {}
+    if not isinstance(given, dict):
+        raise CheckpointError(f"{path}/config.json: {name} must be an object; got {given!r:.40}")
+    made = known | given
+    for key in known:
+        if type(made[key]) is not int or not 0 < made[key] <= 10**6:
+            raise CheckpointError(
+                f"{path}/config.json: {key} must be a number from 1 to 1000000; got "
+                f"{made[key]!r:.40}"
+            )
+    return made
 
 
 _OUTSIDE = {
@@ -106,9 +126,8 @@ def theirs(name: str) -> tuple[str, ...]:
     return tuple(f"{tower}.encoder.layers.{number}.{n}.{part}" for n in _BLOCK[inner])
 
 
-def _weights(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-    tensors, weights = Folder(path), {}
-    left = set(tensors.shapes)
+def _weights(tensors: Folder, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    weights, left = {}, set(tensors.shapes)
     for name, shape in shapes.items():
         names = theirs(name)
         stored = shape
@@ -124,7 +143,7 @@ def _weights(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.nda
         weights[name] = whole.reshape(shape)
     if more := sorted(name for name in left if not name.endswith(".position_ids")):
         raise CheckpointError(
-            f"{path} holds tensors that CLIP has no place for: {', '.join(more[:3])}"
+            f"{tensors.path} holds tensors that CLIP has no place for: {', '.join(more[:3])}"
         )
     return weights
 

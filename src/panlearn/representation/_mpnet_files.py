@@ -114,7 +114,7 @@ def _config(path: Path, facts: dict[str, Any]) -> tuple[BERTConfig, int]:
 
 def _names(ours: Any) -> dict[str, tuple[str, ...]]:
     """Names here and those there whose rows follow each other."""
-    made = {}
+    made: dict[str, tuple[str, ...]] = {}
     for name in ours:
         stem, _, kind = name.rpartition(".")
         if stem in _OUTSIDE:

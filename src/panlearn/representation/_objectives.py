@@ -67,7 +67,9 @@ def spread_and_rank(embedding: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     """
     unit = nn.functional.normalize(embedding.detach())
     centred = unit - unit.mean(dim=0)
-    shares = torch.linalg.svdvals(centred).square()
+    n, d = centred.shape
+    scatter = centred.T @ centred if d <= n else centred @ centred.T  # with the same eigenvalues
+    shares = torch.linalg.eigvalsh(scatter).clamp(min=0)
     total = shares.sum()
     shares = shares / total.clamp(min=torch.finfo(unit.dtype).tiny)
     rank = torch.special.entr(shares).sum().exp()

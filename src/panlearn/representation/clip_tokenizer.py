@@ -76,6 +76,8 @@ class CLIPTokenizer(Value):
     merges: list[Any] = field(repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.vocab, dict) or not isinstance(self.merges, list | tuple):
+            raise ValueError("a vocabulary is a dict of tokens to ids, and merges are a list")
         numbers = list(self.vocab.values())
         if not all(isinstance(n, int) and 0 <= n < 2**31 for n in numbers):
             raise ValueError("the ids of a vocabulary must be numbers from 0 to 2 ** 31 - 1")
@@ -84,7 +86,8 @@ class CLIPTokenizer(Value):
         if lacking := [mark for mark in (START, END) if mark not in self.vocab]:
             raise ValueError(f"the vocabulary has no token {lacking[0]!r}")
         for pair in self.merges:
-            if len(pair) != 2 or not {*pair, "".join(pair)} <= self.vocab.keys():
+            named = len(pair) == 2 and all(isinstance(part, str) for part in pair)
+            if not named or not {*pair, "".join(pair)} <= self.vocab.keys():
                 raise ValueError(f"the merge {pair!r} is not of two tokens that make a third")
 
     @property
@@ -144,8 +147,9 @@ class CLIPTokenizer(Value):
 
         @functools.lru_cache(maxsize=1 << 16)
         def encode(word: str) -> list[int]:
-            *first, last = spell(to_utf8(word))
-            symbols = [vocab.get(s, unknown) for s in (*first, last + SUFFIX)]
+            letters = list(spell(to_utf8(word)))
+            letters[-1] += SUFFIX
+            symbols = [vocab.get(letter, unknown) for letter in letters]
             made = np.array(symbols, dtype=np.int32)
             return made[: merge_symbols(made, table)].tolist()
 

@@ -159,7 +159,8 @@ class CosineSimilarity(Value):
 
     def losses(self, module: Any, vectors: list[Tensor], target: Any, step: Step) -> Tensor:
         """Give the loss of each pair."""
-        return (F.cosine_similarity(*vectors) - target).square()
+        one, other = vectors
+        return (F.cosine_similarity(one, other) - target).square()
 
 
 @dataclass(frozen=True)

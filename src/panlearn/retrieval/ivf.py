@@ -40,8 +40,8 @@ class IVF(Value):
 
     Notes
     -----
-    The centres are those of k-means on a sample of 64 vectors a list. A query costs
-    :math:`O(d (L + p n / L))` for L lists of n vectors, against :math:`O(d n)`.
+    The centres are those of ten iterations of k-means on a sample of 64 vectors a list. A query
+    costs :math:`O(d (L + p n / L))` for L lists of n vectors, against :math:`O(d n)`.
 
     References
     ----------
@@ -75,7 +75,8 @@ class IVF(Value):
         n_lists = min(n, self.n_lists or max(1, min(n // 8, int(4 * math.sqrt(n)))))
         rng = np.random.default_rng(self.random_state)
         sample = rng.permutation(n)[: _SAMPLE * n_lists]
-        model = KMeans(n_lists, max_iter=20, random_state=self.random_state)
+        start = {"init": "random", "n_init": 1, "random_state": self.random_state}
+        model = KMeans(n_lists, max_iter=10, **start)  # type: ignore[arg-type]
         with warnings.catch_warnings():  # centres that still move a little serve as well
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(vectors[np.sort(sample)])

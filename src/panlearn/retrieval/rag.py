@@ -161,7 +161,7 @@ class RAG(TextModel):
     >>> from panlearn.retrieval import RAG
     >>> texts = ["Iron rusts in damp air. It is heavy.", "Gold is soft and does not rust."]
     >>> model = RAG().fit(texts, ids=["iron", "gold"])
-    >>> print(model.ask("Which metal is soft?"))
+    >>> print(model.ask("Does gold rust?"))
     Gold is soft and does not rust. [1]
     [1] gold
     >>> model.ask("Who painted the ceiling?").text

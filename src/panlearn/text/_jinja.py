@@ -43,9 +43,10 @@ def parse(text: str) -> Any:
 
 @cache
 def _environment() -> Any:
-    jinja2, extensions = require("jinja2"), require("jinja2.ext")
+    jinja2 = require("jinja2")
+    extension: Any = require("jinja2.ext").Extension
 
-    class Generation(extensions.Extension):
+    class Generation(extension):
         """Tag ``generation``, which marks what an assistant said, and writes what it holds."""
 
         tags = frozenset({"generation"})

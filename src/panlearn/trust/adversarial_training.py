@@ -97,7 +97,7 @@ class AdversarialTraining(ClassifierMixin, Estimator):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(2, size=200)
     >>> X = np.c_[2.0 * y - 1, 0.2 * (2 * y[:, None] - 1) + 0.3 * rng.normal(size=(200, 30))]
-    >>> plain = MLPClassifier((), max_epochs=20, random_state=0)
+    >>> plain = MLPClassifier((), max_epochs=40, learning_rate=0.1, random_state=0)
     >>> robust = AdversarialTraining(plain, eps=0.4, method="fast").fit(X, y)
     >>> robust.passes_
     2
