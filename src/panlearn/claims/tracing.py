@@ -77,7 +77,8 @@ def _class_of(frame: FrameType, classes: dict[type, str]) -> str | None:
         return None
     first = frame.f_locals.get(code.co_varnames[0])
     cls = first if isinstance(first, type) else type(first)
-    if code.co_name == "__post_init__" and hasattr(cls, "fit"):
+    making = code.co_name == "__post_init__" or (first is cls and code.co_name == "__call__")
+    if making and hasattr(cls, "fit"):
         return None  # to make an estimator is not to run it
     return classes.get(cls)
 
