@@ -50,8 +50,11 @@ def documented(thing):
 
 
 def value(text, thing):
-    """What a docstring states as default, in the words of the module that it stands in."""
-    return eval(text, dict(vars(sys.modules[thing.__module__])))
+    """What a docstring states as default, in the words of the modules that it comes from."""
+    words = {}
+    for source in reversed(getattr(thing, "__mro__", [thing])):
+        words |= vars(sys.modules[source.__module__])
+    return eval(text, words)
 
 
 def signature(function):
