@@ -66,8 +66,8 @@ def trainable(model: DecoderModel) -> Any:
 def with_weights(model: M, module: nn.Module, **attributes: Any) -> M:
     """A fitted model like another, with the weights of a module."""
     made = copy.copy(model)
-    for name in ("adapters_", "lora_"):  # those of an earlier run
-        vars(made).pop(name, None)
+    for name in {"adapters_", "lora_"} & vars(made).keys():  # those of an earlier run
+        delattr(made, name)
     made.weights_ = {k: to_array(v.detach().cpu()) for k, v in module.state_dict().items()}
     for name, value in attributes.items():
         setattr(made, name, value)

@@ -28,10 +28,10 @@ def _draw(seed: int, *shape: int) -> Any:
 
 def _surrogate(policy: Any, reference: Any, gains: Any, beta: float) -> Any:
     """The mean loss over all answers, each as often as the policy gives it."""
-    column = [table[:, None] for table in (policy, policy.detach(), reference)]
+    now, old, before = (table[:, None] for table in (policy, policy.detach(), reference))
     law = policy.detach().exp()
     advantages = gains - law @ gains
-    losses = group_losses(*column, advantages, low=0.2, high=0.2, beta=beta, kl="unbiased")
+    losses = group_losses(now, old, before, advantages, low=0.2, high=0.2, beta=beta, kl="unbiased")
     return law @ losses[:, 0]
 
 
@@ -96,7 +96,7 @@ def group_advantage() -> Iterator[Evidence]:
     yield equal("its size without the guard", 0.5 / spread, 0.866025, 5e-7)
     drawn = _draw(0, 50, 7)
     for deviation in ("sample", "population", "none"):
-        sums = group_advantages(drawn, deviation).sum(dim=1)  # type: ignore[arg-type]
+        sums = group_advantages(drawn, deviation).sum(dim=1)
         yield at_most(f"sum of a group ({deviation})", sums.abs().max(), 1e-12)
     same = group_advantages(torch.full((3, 5), 0.7), "sample")
     yield at_most("advantages of equal rewards", same.abs().max(), 1e-6)

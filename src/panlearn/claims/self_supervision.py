@@ -116,8 +116,16 @@ def _bright() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pairs(X: np.ndarray, texts: Any) -> CLIP:
-    small = {"vision": Tower(1, 16), "text": Tower(1, 16), "batch_size": 20}
-    return CLIP(8, **small, max_epochs=40, learning_rate=3e-3, random_state=0).fit(X, list(texts))
+    model = CLIP(
+        8,
+        vision=Tower(1, 16),
+        text=Tower(1, 16),
+        batch_size=20,
+        max_epochs=40,
+        learning_rate=3e-3,
+        random_state=0,
+    )
+    return model.fit(X, list(texts))
 
 
 @claim("A187")
@@ -156,8 +164,9 @@ def a_new_class_needs_no_training() -> Iterator[Evidence]:
     before = {name: weight.copy() for name, weight in model.weights_.items()}
     few = FewShotClassifier(model).fit(X[:4], texts[:4])  # two of one class, one of each other
     yield at_least("accuracy from four examples", few.score(X[4:], texts[4:]), 0.9)
-    two = ZeroShotClassifier({text: text for text in ("above", "below")}, model).fit()
-    three = ZeroShotClassifier({**two.prompts, "between": "between"}, model).fit()
+    prompts = {text: text for text in ("above", "below")}
+    two = ZeroShotClassifier(prompts, model).fit()
+    three = ZeroShotClassifier({**prompts, "between": "between"}, model).fit()
     yield equal("classes before and after", [len(two.classes_), len(three.classes_)], [2, 3])
     yield at_least("accuracy from texts", three.score(X, texts), 0.9)
     same = all((weight == before[name]).all() for name, weight in model.weights_.items())

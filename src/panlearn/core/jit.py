@@ -58,7 +58,7 @@ def jit(function: Callable | None = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda function: jit(function, **options)
-    kernel = numba.njit(**{"nogil": True, **options})(function)
+    kernel: Any = numba.njit(**{"nogil": True, **options})(function)
     if isinstance(kernel, Dispatcher):  # a plain function where compilation is switched off
         file = function.__code__.co_filename
         stored = os.path.exists(file) and _folder(os.path.dirname(file)) is not None
@@ -105,8 +105,8 @@ def _folder(source: str) -> str | None:
 
 def _candidates(source: str) -> Iterator[Path]:
     name = _CacheLocator.get_suitable_cache_subpath(os.path.join(source, "kernels.py"))
-    if numba.config.CACHE_DIR:
-        yield Path(numba.config.CACHE_DIR) / name
+    if chosen := getattr(numba.config, "CACHE_DIR", ""):
+        yield Path(chosen) / name
     yield Path(source) / "__pycache__"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     yield Path(home) / "panlearn" / name

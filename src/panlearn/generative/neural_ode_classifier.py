@@ -155,6 +155,7 @@ class NeuralODEClassifier(ClassifierMixin, DeepEstimator, _Learned):
         """
         rows = read_rows(self, X, y, sample_weight, targets="labels")
         assert isinstance(rows, ArrayRows)  # no other source is declared
+        assert rows.y is not None
         rows.reject_non_finite()
         weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
         kept = weight > 0
@@ -178,14 +179,15 @@ class NeuralODEClassifier(ClassifierMixin, DeepEstimator, _Learned):
     def _build(self) -> nn.Module:
         size = self.n_features_in_ + self.n_augmented
         field = perceptron((size, *hidden_sizes(self.hidden_layer_sizes), size), self.activation)
-        solver = {
-            "method": self.method,
-            "step_size": self.step_size,
-            "rtol": self.rtol,
-            "atol": self.atol,
-            "gradient": self.gradient,
-        }
-        module = FlowAndRead(ODELayer(field, **solver), self.n_augmented, size, len(self.classes_))
+        layer = ODELayer(
+            field,
+            method=self.method,
+            step_size=self.step_size,
+            rtol=self.rtol,
+            atol=self.atol,
+            gradient=self.gradient,
+        )
+        module = FlowAndRead(layer, self.n_augmented, size, len(self.classes_))
         return module.to(torch.float32 if self.mean_.dtype == np.float32 else torch.float64)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch
@@ -70,6 +70,7 @@ class BYOL(SelfSupervised):
     """
 
     decay: BelowOne = 0.99
+    _: KW_ONLY
     batch_size: Count = 64
 
     def _heads(self) -> dict[str, nn.Module]:

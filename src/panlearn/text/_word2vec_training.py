@@ -109,9 +109,9 @@ class Trainer:
         group[order] = np.repeat(np.arange(GROUPS), np.diff(edges))
         words = np.split(order, edges[1:-1])
         text, ends, reach = self._text(shard, seed)
-        made = pairs(text, ends, reach, group, GROUPS)
+        context, middle, edges = pairs(text, ends, reach, group, GROUPS)
         sums = [_sums(self.noise[members]) for members in words]
-        return _Blocks(*made, words, sums, rate, int(seed[1]))
+        return _Blocks(context, middle, edges, words, sums, rate, int(seed[1]))
 
     def _diagonals(self, blocks: _Blocks, run: OrderedMap) -> tuple[float, int]:
         """All pairs of a shard, the blocks of a diagonal side by side."""

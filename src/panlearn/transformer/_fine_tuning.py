@@ -152,7 +152,7 @@ class FineTuned(_Learned, DeepEstimator):
 
         self._train(rows, start, losses, generator(self.random_state), seen, strata)
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _text_outputs(self, X: Any) -> np.ndarray:
         """What the network gives for each text, (n_documents, n_outputs)."""
         self._require_fitted()
         rows = frame(self.tokenizer_, read_pairs(X), self.config_.context)

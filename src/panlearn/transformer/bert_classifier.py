@@ -99,7 +99,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         ndarray of shape (n_documents, n_classes)
             For two classes the difference, of shape (n_documents,).
         """
-        scores = self._outputs(X)
+        scores = self._text_outputs(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -114,7 +114,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         -------
         ndarray of shape (n_documents, n_classes)
         """
-        return np.exp(log_softmax(self._outputs(X), axis=1))
+        return np.exp(log_softmax(self._text_outputs(X), axis=1))
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the most probable label of each text.
@@ -128,7 +128,7 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         -------
         ndarray of shape (n_documents,)
         """
-        scores = self._outputs(X)
+        scores = self._text_outputs(X)
         return self.classes_[scores.argmax(axis=1)]
 
 
@@ -211,7 +211,7 @@ class BERTRegressor(RegressorMixin, FineTuned):
         -------
         ndarray of shape (n_documents,)
         """
-        found = self._outputs(X)[:, 0]
+        found = self._text_outputs(X)[:, 0]
         return found.astype(np.float64) * self.target_scale_ + self.target_mean_
 
 

@@ -113,8 +113,8 @@ class Seq2Seq(SequencePairs, _Learned):
     learning_rate: Positive[float] = 3e-3
 
     def _build(self) -> nn.Module:
-        if getattr(self, "config_", None) is not None:
-            return T5(self.config_, dropout=self.dropout)
+        if (config := getattr(self, "config_", None)) is not None:
+            return T5(config, dropout=self.dropout)
         n_sources, n_targets = len(self.symbols_), len(self.target_symbols_)
         return EncoderDecoder(
             *(n_sources, n_targets, self.width, self.n_heads, self.hidden or 4 * self.width),
