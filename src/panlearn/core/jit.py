@@ -62,7 +62,7 @@ def jit(function: Callable | None = None, **options: Any) -> Any:
     if isinstance(kernel, Dispatcher):  # a plain function where compilation is switched off
         file = function.__code__.co_filename
         stored = os.path.exists(file) and _folder(os.path.dirname(file)) is not None
-        kernel._cache = _KernelCache(function) if stored else NullCache()
+        kernel._cache = _KernelCache(function) if stored else NullCache()  # type: ignore[attr-defined]
     return kernel
 
 
