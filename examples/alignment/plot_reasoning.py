@@ -8,6 +8,8 @@ solutions; in the end a smaller one learns from it. All stages are measured on 2
 none has seen. A right solution in its form is worth 1.5. What the cold start draws is worth 1.12,
 after forty steps of GRPO 1.17, and after learning from its own right solutions 1.30; the smaller
 one, which learns for a few seconds only, has the form by then but few of the sums: 0.24.
+The most probable solution is worth 1.47 from the cold start on and stays there: what the later
+stages change is how often a draw is right.
 """
 
 import tempfile
