@@ -207,7 +207,7 @@ class RAG(TextModel):
         labels = np.arange(len(documents)) if labels is None else labels
         blank = BM25(tokenizer=Stems(self.tokenizer))
         self.retriever_ = blank if self.retriever is None else clone(self.retriever, safe=False)
-        texts = [d if isinstance(d, str) else " ".join(d) for d in documents]
+        texts = [_text(i, document) for i, document in enumerate(documents)]
         self.retriever_.fit(texts, ids=labels)
         order = ranks(labels)
         self.ids_ = labels[order]
@@ -369,3 +369,12 @@ def answer(
     if not text or (NOT_FOUND in text.lower() and not cited(text)):
         text = NOT_FOUND
     return Answer(question, text, labels, shown, unknown)
+
+
+def _text(number: int, document: Any) -> str:
+    """A document as one text, its tokens with blanks between."""
+    if isinstance(document, str):
+        return document
+    if not all(isinstance(token, str) for token in document):
+        raise ValueError(f"document {number} holds tokens that are no str: {document!r:.60}")
+    return " ".join(document)
