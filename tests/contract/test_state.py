@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.utils import get_tags
 
 import panlearn
 
+TESTS = str(Path(__file__).parents[1])  # where the problems of every class are
 RUN_ALL = """
 import hashlib, inspect, json, warnings
 import numpy as np
@@ -22,8 +24,12 @@ import panlearn
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
+import torch
+from conftest import Library
+threads = torch.get_num_threads()
+LARGE = ("CLIP", "GPT", "ZeroShotClassifier")  # networks that use all threads, which order sums
 warnings.simplefilter("ignore")
 
 def content(value):
@@ -46,8 +52,6 @@ def state(thing):
 def digest(thing):
     return hashlib.sha256(content(state(thing))).hexdigest()
 
-texts = ["the ship at sea", "a leaf of the tree", "wind and sail, wind and sea", "sap, leaf, root"]
-
 rng = np.random.default_rng(0)
 bits, outputs = {}, {}
 for n, d in [(60, 4), (3000, 200)]:  # one block, and several
@@ -66,30 +70,15 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
             options |= {"n_iter": 30, "n_burn_in": 10}
         names = inspect.signature(cls).parameters
         seed = {name: value for name, value in options.items() if name in names}
-        y = (signal > 0).astype(int) if is_classifier(cls()) else signal
-        wants = get_tags(cls()).input_tags
-        if n > 60 and not wants.two_d_array:
+        if n > 60 and not get_tags(cls()).input_tags.two_d_array:
             continue  # the texts are the same, and of sequences there are no weights to compare
-        rows = np.abs(np.round(X)) if wants.positive_only else X
-        if hasattr(cls, "rewards"):  # learns from pairs of completions
-            rows, y = [(text[:3], text[3:6], text[-2:]) for text in texts], None
-        elif hasattr(cls, "reward"):  # learns from prompts
-            rows, y = [text[:3] for text in texts], texts
-        elif wants.string and not wants.two_d_array:  # learns from documents
-            rows = 5 * texts
-            y = 5 * [0, 1, 0, 1] if is_classifier(cls()) or is_regressor(cls()) else None
-            if get_tags(cls()).target_tags.multi_output:  # a tag for each word
-                y = [[word[0] for word in text.split()] for text in rows]
-        elif not wants.two_d_array:  # learns from sequences
-            parts, y = np.split(X, [n // 3, n // 2]), None
-            rows = [np.round(p[:, 0]) if wants.categorical else p for p in parts]
-            if is_classifier(cls()):
-                y = [0, 1, 0]
-            elif is_regressor(cls()):
-                y = [0.0, 1.0, 0.5]
-            elif get_tags(cls()).target_tags.required:
-                y = [r[::-1] if wants.categorical else (r[:, 0] > 0).astype(int) for r in rows]
-        model = cls(**seed).fit(rows, y)
+        if n == 60:
+            rows, y = Library.problem(cls)
+        else:
+            rows = np.abs(np.round(X)) if get_tags(cls()).input_tags.positive_only else X
+            y = (signal > 0).astype(int) if is_classifier(cls()) else signal
+        torch.set_num_threads(1 if name in LARGE else threads)
+        model = cls(**seed, **Library.required(cls)).fit(rows, y)
         if n == 60:
             bits[name] = digest(model)
         elif hasattr(model, "coef_"):
@@ -101,7 +90,7 @@ print(json.dumps([bits, outputs]))
 def _start(**environment):
     return subprocess.Popen(
         [sys.executable, "-c", RUN_ALL],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([TESTS, *sys.path]), **environment},
         stdout=subprocess.PIPE,
         text=True,
     )
