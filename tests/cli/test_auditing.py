@@ -66,6 +66,9 @@ def test_numbers_are_those_of_other_computations(run, tables, model, tmp_path):
     assert scores["fpr"] == pytest.approx(said[~y].mean())
     measures = {row["measure"]: row["value"] for row in found["calibration"]["rows"]}
     assert measures["brier"] == pytest.approx(brier_score_loss(y, chance))
+    # in bins of a tenth: with one for each probability the parts would say nothing
+    assert measures["reliability"] < measures["brier"] / 2
+    assert measures["resolution"] < 0.99 * measures["uncertainty"]
     groups = {row["group"]: row for row in found["groups"]["rows"]}
     for sex in ("f", "m"):
         own = (frame["sex"] == sex).to_numpy()

@@ -157,7 +157,7 @@ def _roc(truth: np.ndarray, chance: np.ndarray, about: str) -> Plot:
 def _calibration(truth: np.ndarray, chance: np.ndarray, about: str) -> Section:
     """How far probabilities are from frequencies, and the parts of the Brier score."""
     table = reliability(truth, chance, n_bins=10, strategy="quantile")
-    error, split = calibration_error(truth, chance), brier_split(truth, chance)
+    error, split = calibration_error(truth, chance), brier_split(truth, chance, n_bins=10)
     sure = calibration_error(truth, chance, norm_order=2, debiased=True)
     rows = [
         ("calibration error", float(error)),
