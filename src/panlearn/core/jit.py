@@ -155,8 +155,10 @@ class _Notice(event.Listener):
 
     def __init__(self) -> None:
         self.depth = 0
+        self.began: float | None = None  # when a kernel of ours began to compile
         self.spent = 0.0
         self.said = False
+        self.timer = threading.Timer(1, self.say)
 
     def on_start(self, happening: event.Event) -> None:
         self.depth += 1
@@ -169,9 +171,10 @@ class _Notice(event.Listener):
 
     def on_end(self, happening: event.Event) -> None:
         self.depth -= 1
-        if self.depth == 0 and hasattr(self, "timer"):
+        if self.depth == 0 and self.began is not None:
             self.timer.cancel()
             self.spent += time.monotonic() - self.began
+            self.began = None
 
     def say(self) -> None:
         if not self.said:
