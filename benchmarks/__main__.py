@@ -15,14 +15,24 @@ console = Console(width=None if sys.stdout.isatty() else 160)
 
 def show(family: str, rows: list[Row], growth: dict[str, float]) -> None:
     table = Table(title=family)
-    for column in ("workload", "contender", "seconds", "ratio", "bar", "MB", "quality"):
+    for column in (
+        "workload",
+        "contender",
+        "seconds",
+        "ratio",
+        "quartiles",
+        "bar",
+        "MB",
+        "quality",
+    ):
         table.add_column(column, justify="left" if column in ("workload", "quality") else "right")
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
         colour = "" if row.ratio is None else "[green]" if row.ratio >= row.bar else "[red]"
         quality = ", ".join(f"{k} {v:.9g}" for k, v in row.quality.items())
         bar = "" if row.bar is None else f"{row.bar:g}"
-        cells = (row.workload, row.contender, f"{row.seconds:.4g}", colour + ratio, bar)
+        spread = "" if row.spread is None else "{:.2f} to {:.2f}".format(*row.spread)
+        cells = (row.workload, row.contender, f"{row.seconds:.4g}", colour + ratio, spread, bar)
         table.add_row(*cells, f"{row.memory_mb:.0f}", quality)
     console.print(table)
     for what, power in growth.items():
@@ -33,12 +43,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("family", nargs="*", default=families(), help="which (default: all)")
     parser.add_argument("--only", default="", help="workloads whose name holds this text")
+    parser.add_argument("--rounds", type=int, default=5, help="how often all take their turn")
     arguments = parser.parse_args()
     for family in arguments.family:
         module = load(family)
         workloads = list(module.workloads())
         chosen = [workload for workload in workloads if arguments.only in workload.name]
-        rows = [row for workload in chosen for row in run(workload)]
+        rows = [row for workload in chosen for row in run(workload, arguments.rounds)]
         growth = {} if arguments.only else getattr(module, "growth", dict)()
         show(family, rows, growth)
         if rows:

@@ -70,5 +70,4 @@ def workloads():
             "largest difference of a mean": float(np.abs(m.means_ - in_memory().means_).max()),
         },
         bar=0.0,
-        repeats=1,
     )

@@ -122,14 +122,13 @@ def workloads() -> Iterator[Workload]:
         ),
     ]:
         contenders = {"panlearn": fit(ours), "scikit-learn": fit(peer)}
-        yield Workload(name, type(ours).__name__, build, contenders, accuracy, repeats=3)
+        yield Workload(name, type(ours).__name__, build, contenders, accuracy)
     yield Workload(
         "Gaussian naive Bayes, 1e7 x 10 from a Parquet file",
         "GaussianNB",
         parquet,
         {"panlearn": stream(GaussianNB()), "scikit-learn": batches(naive.GaussianNB())},
         nothing,
-        repeats=2,
     )
     yield Workload(
         "quadratic discriminants, 1e7 x 10 from a Parquet file",
@@ -137,5 +136,4 @@ def workloads() -> Iterator[Workload]:
         parquet,
         {"panlearn": stream(QuadraticDiscriminantAnalysis())},
         nothing,
-        repeats=2,
     )

@@ -82,5 +82,4 @@ def workloads():
         digits,
         {"panlearn": best},
         accuracy,
-        repeats=1,
     )

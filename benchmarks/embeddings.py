@@ -127,7 +127,6 @@ def workloads():
         topical,
         word2vec(epochs=1, sg=1),
         topic_quality,
-        repeats=1,
     )
     yield Workload(
         "Word2Vec skip-gram, planted analogies, 1e6 tokens, three epochs",
@@ -135,7 +134,6 @@ def workloads():
         people,
         word2vec(epochs=3, sg=1),
         analogy_quality,
-        repeats=1,
     )
     yield Workload(
         "GloVe, 1e6 tokens, 5000 words, window 5, 50 dimensions, ten epochs",
@@ -143,7 +141,6 @@ def workloads():
         partial(topical, 1_000_000, 5_000),
         {"panlearn": lambda texts: GloVe(50, window=5, epochs=10, random_state=1).fit(texts)},
         purity_of_all,
-        repeats=1,
     )
     yield Workload(
         "FastTextClassifier, 25,000 documents, 20 subjects, five epochs",
@@ -156,5 +153,4 @@ def workloads():
             ).fit(*data[:2]),
         },
         lambda data, model: {"accuracy": float(model.score(*data[2:]))},
-        repeats=1,
     )

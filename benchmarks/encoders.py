@@ -75,7 +75,6 @@ def workloads():
                 "sentence-transformers": lambda data: data[1].encode(data[2]),
             },
             _checksum,
-            repeats=3,
             bar=1.5,
         ),
         Workload(
@@ -87,7 +86,6 @@ def workloads():
                 "sentence-transformers": lambda data: data[1].encode(data[2]),
             },
             _same_vectors,
-            repeats=2,
             bar=1.5,
         ),
         Workload(
@@ -101,6 +99,5 @@ def workloads():
                 ),
             },
             _tokens,
-            repeats=3,
         ),
     ]

@@ -172,7 +172,6 @@ def workloads():
         clicks,
         {"panlearn": lambda data: our_model(data[0]), "implicit": lambda d: implicit_model(d[0])},
         click_quality,
-        repeats=2,
     )
     yield Workload(
         "ten recommendations each for 1e4 users",
@@ -185,7 +184,6 @@ def workloads():
             ],
         },
         lambda data, items: {"recall at 10": ranking.recall_at_k(clicks()[1][:10_000], items)},
-        repeats=3,
     )
     yield Workload(
         "SGD 9e5 ratings, 100 factors, 20 passes, from a table",
@@ -194,5 +192,4 @@ def workloads():
         {"panlearn": our_ratings, "scikit-surprise": surprise_ratings},
         rating_quality,
         bar=10.0,
-        repeats=1,
     )

@@ -143,5 +143,4 @@ def workloads():
                 "zuko": lambda X, training=training: of_zuko(X, zuko.flows.NSF, **training),
             },
             likelihood,
-            repeats=1,
         )

@@ -122,5 +122,4 @@ def workloads():
             grid,
             {"panlearn": lambda data, m=model: m.fit(data[0]).sample(2500, random_state=0)},
             modes,
-            repeats=1,
         )

@@ -127,7 +127,6 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": posteriors, **peers},
         against_first,
         bar=20.0,
-        repeats=3,
     )
     yield Workload(
         "the same, with the clique tree made anew",
@@ -135,7 +134,6 @@ def workloads() -> Iterator[Workload]:
         tree,
         {"panlearn": compiled_anew, **peers},
         against_first,
-        repeats=3,
     )
     yield Workload(
         "35 marginals of a 37-node network given 2",
@@ -144,7 +142,6 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": posteriors, "pgmpy elimination": eliminate},
         against_first,
         bar=20.0,
-        repeats=3,
     )
     yield Workload(
         "sample 1e5 rows of a 20-node tree",
@@ -155,7 +152,6 @@ def workloads() -> Iterator[Workload]:
             "pgmpy": lambda data: data[1].simulate(100_000, show_progress=False, seed=0),
         },
         frequencies,
-        repeats=3,
     )
     yield Workload(
         "learn the tables of a 20-node tree from 5e4 rows",
@@ -163,5 +159,4 @@ def workloads() -> Iterator[Workload]:
         records,
         {"panlearn": learn, "pgmpy": learn_pgmpy},
         table_error,
-        repeats=3,
     )

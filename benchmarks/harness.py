@@ -1,4 +1,4 @@
-"""Run workloads: contenders turn about, the best of several warm runs, quality and memory."""
+"""Run workloads: contenders turn about in several warm rounds; ratio, spread, quality, memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ RESULTS = Path(__file__).parent / "results"
 class Workload:
     """One comparison.
 
-    The first contender is panlearn's; ratio = time of the fastest peer / time of panlearn, so
-    above 1 panlearn is faster. `quality` turns a contender's result into a few numbers, without
-    which a time means nothing.
+    The first contender is panlearn's; ratio = time of the fastest peer / time of panlearn in the
+    same round, so above 1 panlearn is faster. `quality` turns a contender's result into a few
+    numbers, without which a time means nothing.
     """
 
     name: str
@@ -35,71 +35,72 @@ class Workload:
     contenders: dict[str, Callable[[Any], Any]]
     quality: Callable[[Any, Any], dict[str, float]]
     bar: float = 1.0
-    repeats: int = 5
 
 
 @dataclass
 class Row:
-    """What one contender did on one workload."""
+    """What one contender did on one workload: medians over the rounds.
+
+    `spread` has the quartiles of the rounds' ratios: a ratio of 1 between them is a draw.
+    """
 
     workload: str
     method: str
     contender: str
     seconds: float
     ratio: float | None
+    spread: tuple[float, float] | None
+    rounds: int
     bar: float | None
     memory_mb: float
     quality: dict[str, float] = field(default_factory=dict)
 
 
-def run(workload: Workload) -> list[Row]:
-    """Time every contender, in turn within each repeat, so that drift hits all alike."""
+def run(workload: Workload, rounds: int = 5) -> list[Row]:
+    """Time every contender, in turn within each round, so that drift hits all alike."""
     data = workload.build()
-    seconds = {label: np.inf for label in workload.contenders}
-    results, memory = {}, {}
+    seconds: dict[str, list[float]] = {label: [] for label in workload.contenders}
+    results, memory = {}, dict.fromkeys(workload.contenders, np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for label, call in workload.contenders.items():  # warm: kernels compile, caches fill
-            results[label], memory[label] = _peak(call, data)
-        spent = 0.0
-        for _ in range(workload.repeats):
+        for call in workload.contenders.values():  # warm: kernels compile, caches fill
+            call(data)
+        for turn in range(rounds):
             for label, call in workload.contenders.items():
+                results.pop(label, None)
                 gc.collect()
+                before = _reset_peak() if turn == 0 else np.nan
                 start = time.perf_counter()
                 results[label] = call(data)
-                elapsed = time.perf_counter() - start
-                seconds[label], spent = min(seconds[label], elapsed), spent + elapsed
-            if spent > 60:
-                break
+                seconds[label].append(time.perf_counter() - start)
+                if turn == 0:
+                    memory[label] = (_status("VmHWM") - before) / 1024
         qualities = {label: workload.quality(data, r) for label, r in results.items()}
     ours, *peers = workload.contenders
-    fastest = min((seconds[p] for p in peers), default=None)
-    return [
+    median = {label: float(np.median(times)) for label, times in seconds.items()}
+    rows = [
         Row(
-            workload.name,
-            workload.method,
-            label,
-            seconds[label],
-            fastest / seconds[ours] if label == ours and fastest else None,
-            workload.bar if label == ours else None,
-            memory[label],
-            {k: float(v) for k, v in qualities[label].items()},
+            workload.name, workload.method, label, median[label], None, None, rounds, None,
+            memory[label], {k: float(v) for k, v in qualities[label].items()},
         )
         for label in workload.contenders
-    ]
+    ]  # fmt: skip
+    rows[0].bar = workload.bar
+    if peers:
+        fastest = min(peers, key=median.__getitem__)
+        ratios = np.divide(seconds[fastest], seconds[ours])
+        low, rows[0].ratio, high = (float(q) for q in np.quantile(ratios, [0.25, 0.5, 0.75]))
+        rows[0].spread = low, high
+    return rows
 
 
-def _peak(call: Callable[[Any], Any], data: Any) -> tuple[Any, float]:
-    """Result of a call and the peak of resident memory above what was there, in MB."""
-    call(data)  # compile and import first: that is not the method's memory
-    gc.collect()
-    before = _status("VmRSS")
+def _reset_peak() -> float:
+    """Resident memory in kB, its peak set back to it; NaN where the system does not let us."""
     try:
-        Path("/proc/self/clear_refs").write_text("5")  # reset the peak
+        Path("/proc/self/clear_refs").write_text("5")
     except OSError:
-        return call(data), np.nan
-    result = call(data)
-    return result, (_status("VmHWM") - before) / 1024
+        return np.nan
+    return _status("VmRSS")
 
 
 def _status(key: str) -> float:

@@ -123,7 +123,6 @@ def workloads():
                 },
                 _likelihood,
                 bar=bar,
-                repeats=2 if implementation == "scaling" else 1,
             )
         yield Workload(
             f"Baum-Welch, 10 iterations, {size}, 50 symbols, against {implementation}",
@@ -137,7 +136,6 @@ def workloads():
             },
             _likelihood,
             bar=bar,
-            repeats=2 if implementation == "scaling" else 1,
         )
     yield Workload(
         f"Viterbi, {size}, d = 4, full",
@@ -177,5 +175,4 @@ def workloads():
             ).fit(d[0])
         },
         lambda d, model: {"accuracy": float((model.predict(d[0]) == d[1]).mean())},
-        repeats=1,
     )

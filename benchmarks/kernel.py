@@ -147,7 +147,6 @@ def workloads() -> Iterator[Workload]:
         contenders,
         evidence,
         bar=3.0,
-        repeats=2,
     )
     if importlib.util.find_spec("gpytorch"):
         yield Workload(
@@ -156,7 +155,6 @@ def workloads() -> Iterator[Workload]:
             surface,
             {"panlearn": contenders["panlearn"], "gpytorch": gpytorch_fit},
             evidence,
-            repeats=2,
         )
     yield Workload(
         "Gaussian process classifier 500 x 4",
@@ -171,7 +169,6 @@ def workloads() -> Iterator[Workload]:
             ),
         },
         accuracy,
-        repeats=3,
     )
     yield Workload(
         "kernel PCA RBF 4000 x 50, 10 components",
@@ -216,5 +213,4 @@ def workloads() -> Iterator[Workload]:
             "SciPy, dense system": dense_system(0.5, 1.0),
         },
         residual(0.5, 1.0),
-        repeats=1,
     )

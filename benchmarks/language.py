@@ -137,7 +137,6 @@ def workloads():
         lexicon,
         {"panlearn": our_corrector, "symspellpy": symspell},
         lambda data, m: {"words": len(m.words_ if hasattr(m, "words_") else m.words)},
-        repeats=1,
     )
     yield Workload(
         "2000 misspelt words, lexicon of 100,000",
@@ -155,7 +154,6 @@ def workloads():
             "nltk": nltk_model,
         },
         perplexity,
-        repeats=2,
     )
     yield Workload(
         "Tags: learn 2500 sentences of 15 words, tag 500",
@@ -165,5 +163,4 @@ def workloads():
         lambda data, found: {
             "right": float(np.mean(np.concatenate(found) == np.concatenate(data[1][2500:])))
         },
-        repeats=2,
     )

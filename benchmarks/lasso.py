@@ -116,7 +116,6 @@ def workloads() -> Iterator[Workload]:
             wide,
             contenders,
             path_gap,
-            repeats=3,
         )
     yield Workload(
         "lasso path, 100 alphas, 2000 x 10000, gap 1e-4, float32",
@@ -125,7 +124,6 @@ def workloads() -> Iterator[Workload]:
         # celer's path does not take float32
         {"panlearn": panlearn_path(1e-4), "scikit-learn": sklearn_path(1e-4)},
         path_gap,
-        repeats=3,
     )
     yield Workload(
         "lasso, 20000 x 200, correlated",

@@ -55,7 +55,6 @@ def workloads():
             "explained": float(m.explained_variance_ratio_.sum()),
             "rows": m.statistic_.weight,
         },
-        repeats=1,
     )
     yield Workload(
         "FactorAnalysis 1e5 x 200, 20 factors",
@@ -67,7 +66,6 @@ def workloads():
         },
         lambda X, m: {"log likelihood": float(m.score(X))},
         bar=3.0,
-        repeats=1,
     )
     yield Workload(
         "KMeans 2e5 x 32, 50 clusters, 30 iterations from one start",
@@ -100,7 +98,6 @@ def workloads():
             "agreement": adjusted_rand_score(data[1], m.predict(data[0])),
         },
         bar=4.0,
-        repeats=2,
     )
 
 

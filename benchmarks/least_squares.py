@@ -61,7 +61,6 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": fit(LinearRegression()), "scikit-learn": fit(peer.LinearRegression())},
         to_truth,
         bar=10,
-        repeats=3,
     )
     yield Workload(
         "least squares 1e5 x 50, condition 1e8",
@@ -80,7 +79,6 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": fit(Ridge(1.0)), "scikit-learn": fit(peer.Ridge(1.0))},
         ridge_gradient,
         bar=2,
-        repeats=3,
     )
     yield Workload(
         "ridge 1000 x 20000",

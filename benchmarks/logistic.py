@@ -100,7 +100,6 @@ def workloads() -> Iterator[Workload]:
             "skglm": skglm_l1(1e-3),
         },
         objective(C, 1.0),
-        repeats=2,
     )
     yield Workload(
         "logistic l1, sparse 2000 x 6000, 970 columns stay",

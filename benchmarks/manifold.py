@@ -64,7 +64,6 @@ def workloads() -> Iterator[Workload]:
             "scikit-learn": lambda X: peer.Isomap(n_neighbors=10).fit(X),
         },
         lambda X, m: {"reconstruction error": m.reconstruction_error()},
-        repeats=2,
     )
     yield Workload(
         "LocallyLinearEmbedding 5000 x 3, 12 neighbours",
@@ -77,7 +76,6 @@ def workloads() -> Iterator[Workload]:
             ).fit(X),
         },
         lambda X, m: {"reconstruction error": m.reconstruction_error_},
-        repeats=3,
     )
     for size in (10, 100):
         options = dict(n_components=128, learning_rate=0.05, n_iter=10, batch_size=size)
@@ -94,7 +92,6 @@ def workloads() -> Iterator[Workload]:
                 ),
             },
             pseudo_likelihood,
-            repeats=3,
         )
     yield Workload(
         "DirichletProcessMixture 2000 x 4, 100 sweeps (the peer: variational, 20 components)",
@@ -109,7 +106,6 @@ def workloads() -> Iterator[Workload]:
             ).fit(data[0]),
         },
         mixture_quality,
-        repeats=2,
     )
 
 

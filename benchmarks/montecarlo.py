@@ -114,7 +114,6 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": metropolis(1250, 500), "emcee": ensemble(5000, 500)},
         worth,
         bar=5.0,
-        repeats=3,
     )
     yield Workload(
         "64 chains x 5000 steps, 10-d Gaussian, steps alone",
@@ -122,7 +121,6 @@ def workloads() -> Iterator[Workload]:
         gaussian,
         {"panlearn": metropolis(4500, 500), "emcee": ensemble(5000, 500)},
         worth,
-        repeats=3,
     )
     yield Workload(
         "32 chains, Bayesian logistic regression 2000 x 8, to equal effective draws",
@@ -130,7 +128,6 @@ def workloads() -> Iterator[Workload]:
         logistic,
         {"panlearn": metropolis(160, 160), "emcee": ensemble(1000, 500)},
         worth,
-        repeats=3,
     )
     yield Workload(
         "64 chains, 10-d Gaussian, Hamiltonian, to equal effective draws",
@@ -138,7 +135,6 @@ def workloads() -> Iterator[Workload]:
         gaussian,
         {"panlearn": hmc(60, 200), "emcee": ensemble(5000, 500)},
         worth,
-        repeats=3,
     )
     yield Workload(
         "R-hat and effective sizes of 4 x 5000 x 20",
@@ -146,5 +142,4 @@ def workloads() -> Iterator[Workload]:
         chains,
         {"panlearn": summary, "arviz": arviz_summary},
         means,
-        repeats=3,
     )

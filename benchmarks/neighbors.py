@@ -113,7 +113,6 @@ def workloads() -> Iterator[Workload]:
             "scikit-learn": density(peer.KernelDensity(bandwidth=0.5)),
         },
         mean_log,
-        repeats=2,
     )
 
 

@@ -82,7 +82,6 @@ def workloads():
                 "PyTorch, packed": lambda data, cell=cell: packed_loop(data, cell),
             },
             right_tags,
-            repeats=2,
         )
     yield Workload(
         "turning 600 words round, 12 epochs",
@@ -90,5 +89,4 @@ def workloads():
         mirrored,
         {"panlearn": mirror},
         turned,
-        repeats=1,
     )

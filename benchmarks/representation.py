@@ -116,7 +116,6 @@ def workloads():
             digits,
             {"panlearn": our_simclr, "plain loop": plain_simclr},
             _probe,
-            repeats=3,
         ),
         Workload(
             "CLIP, scores of 16 images and 64 texts, two layers of ViT-B/32",
@@ -127,6 +126,5 @@ def workloads():
                 "transformers": their_scores,
             },
             lambda data, scores: {"checksum": float(np.abs(scores).sum())},
-            repeats=3,
         ),
     ]

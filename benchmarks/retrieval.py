@@ -175,7 +175,6 @@ def workloads() -> Iterator[Workload]:
         corpus,
         {"panlearn": index_ours, "bm25s": lambda data: peer_index(peer_tokens(data[0]))},
         scores_of,
-        repeats=2,
     )
     yield Workload(
         "BM25: first 10 of 1e5 documents, 1000 queries",
@@ -190,7 +189,6 @@ def workloads() -> Iterator[Workload]:
         small,
         {"panlearn": ask_ours, "rank_bm25": ask_okapi},
         total,
-        repeats=2,
     )
     yield Workload(
         "dense: first 10 of 1e5 x 128, float32, 1000 queries",
@@ -220,7 +218,6 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": lambda data: pagerank(data[0], tol=1e-6), "networkx": rank_peer},
         error,
         bar=10.0,
-        repeats=2,
     )
 
 

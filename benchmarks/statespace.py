@@ -211,7 +211,6 @@ def workloads():
             {"panlearn": train_ours, "mambapy": train_theirs},
             lambda data, loss: {"loss": loss},
             bar=1.5,
-            repeats=3,
         ),
         generation(1),
         generation(8),

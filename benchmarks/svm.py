@@ -82,7 +82,6 @@ def workloads() -> Iterator[Workload]:
             "scikit-learn": fit(peer.SVC(C=1.0, gamma=GAMMA)),
         },
         kernel_quality,
-        repeats=3,
     )
     yield Workload(
         "SVC RBF C=100 5000 x 20",
@@ -93,7 +92,6 @@ def workloads() -> Iterator[Workload]:
             "scikit-learn": fit(peer.SVC(C=100.0, gamma=GAMMA)),
         },
         kernel_quality,
-        repeats=3,
     )
     for n, d in ((10_000, 20), (100_000, 50)):
         for loss in ("squared_hinge", "hinge"):
@@ -106,7 +104,6 @@ def workloads() -> Iterator[Workload]:
                     "scikit-learn": fit(peer.LinearSVC(loss=loss, random_state=0)),
                 },
                 linear_quality,
-                repeats=1 if (n, loss) == (100_000, "hinge") else 3,
             )
     for loss in ("squared_hinge", "hinge"):
         yield Workload(
@@ -118,7 +115,6 @@ def workloads() -> Iterator[Workload]:
                 "scikit-learn": fit(peer.LinearSVC(loss=loss, random_state=0, dual=True)),
             },
             linear_quality,
-            repeats=3,
         )
     # the long one: its memory, in the column beside, is the bar
     yield Workload(
@@ -127,5 +123,4 @@ def workloads() -> Iterator[Workload]:
         partial(curved, 50_000),
         {"panlearn": fit(SVC(1.0, gamma=GAMMA, cache_size=1000))},
         kernel_quality,
-        repeats=1,
     )

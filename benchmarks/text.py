@@ -64,7 +64,6 @@ def workloads() -> Iterator[Workload]:
             },
             matrix,
             bar=2.0,
-            repeats=3 if span == (1, 1) else 1,
         )
     yield Workload(
         "50 components of the PPMI of 1000 documents of 200 words, window 5",
@@ -72,5 +71,4 @@ def workloads() -> Iterator[Workload]:
         lambda: documents(1000, size=2000),
         {"panlearn": ours_embedding, "scikit-learn SVD of our PPMI": truncated_svd},
         approximation,
-        repeats=2,
     )

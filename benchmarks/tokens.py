@@ -123,7 +123,6 @@ def _distances(name, build, scorer, **options):
             ),
         },
         lambda strings, found: {"sum": found.sum()},
-        repeats=10,
     )
 
 
@@ -144,7 +143,6 @@ def workloads():
             corpus,
             {"panlearn": train, "tokenizers": peer_train},
             _compression,
-            repeats=2,
         ),
         Workload(
             "BPE, encoding 20 MB, one text after another",
@@ -156,7 +154,6 @@ def workloads():
                 "tokenizers": lambda data: [data[3].encode(chunk).ids for chunk in data[0]],
             },
             _tokens,
-            repeats=2,
         ),
         Workload(
             "BPE, encoding 20 MB in a batch",
@@ -168,6 +165,5 @@ def workloads():
                 "tokenizers": lambda data: data[3].encode_batch(data[0]),
             },
             _tokens,
-            repeats=2,
         ),
     ]

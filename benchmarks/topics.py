@@ -93,7 +93,6 @@ def workloads():
         documents,
         {"panlearn": ours, "tomotopy, one worker": tomotopy},
         quality,
-        repeats=3,
     )
     yield Workload(
         "PLSA, 100 steps, 2000 documents, 1000 words, 10 topics",
@@ -118,5 +117,4 @@ def workloads():
                 X, m.doc_topic_ @ m.components_ if isinstance(m, PLSA) else m[0] @ m[1]
             )
         },
-        repeats=2,
     )

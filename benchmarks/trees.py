@@ -102,7 +102,6 @@ def workloads() -> Iterator[Workload]:
         },
         score,
         bar=2.0,
-        repeats=3,
     )
     yield Workload(
         "regression tree of depth 10, 5e4 x 30",
@@ -114,7 +113,6 @@ def workloads() -> Iterator[Workload]:
         },
         score,
         bar=2.0,
-        repeats=3,
     )
     yield Workload(
         "random forest of 100, 5e4 x 30, 2 threads",
@@ -126,7 +124,6 @@ def workloads() -> Iterator[Workload]:
         },
         score,
         bar=5.0,
-        repeats=1,
     )
     yield Workload(
         "random forest of 100 trees of depth 8, 15 features a node, 5e4 x 30, 2 threads",
@@ -139,7 +136,6 @@ def workloads() -> Iterator[Workload]:
             "lightgbm": fit(forest_mode(num_leaves=255, max_depth=8, feature_fraction=0.5)),
         },
         leaf_score,
-        repeats=2,
     )
     yield Workload(
         "random forest of 30 regression trees, 2e4 x 30, 2 threads",
@@ -150,7 +146,6 @@ def workloads() -> Iterator[Workload]:
             "scikit-learn": fit(ensemble.RandomForestRegressor(30, n_jobs=2, random_state=0)),
         },
         score,
-        repeats=1,
     )
     yield Workload(
         "bagging of 10 trees, 2e4 x 30",
@@ -161,7 +156,6 @@ def workloads() -> Iterator[Workload]:
             "scikit-learn": fit(ensemble.BaggingClassifier(n_estimators=10, random_state=0)),
         },
         score,
-        repeats=1,
     )
     yield Workload(
         "rotation forest of 20 on half of the digits",
@@ -175,7 +169,6 @@ def workloads() -> Iterator[Workload]:
         },
         score,
         bar=0.0,  # for the score: no library at hand has rotation forests
-        repeats=1,
     )
     yield Workload(
         "ID3 on 2e4 x 12 of five categories",
@@ -188,7 +181,6 @@ def workloads() -> Iterator[Workload]:
             ),
         },
         score,
-        repeats=2,
     )
     yield Workload(
         "AdaBoost of 100 stumps, 5e4 x 30",
@@ -200,7 +192,6 @@ def workloads() -> Iterator[Workload]:
         },
         score,
         bar=20.0,
-        repeats=1,
     )
 
 

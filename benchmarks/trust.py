@@ -135,5 +135,4 @@ def workloads():
         scored,
         {"panlearn": lambda data: bootstrap_roc(*data, n_draws=1000, random_state=0).auroc},
         lambda data, ends: {"low": ends[0], "high": ends[1]},
-        repeats=1,
     )
