@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from html import escape
 from math import cos, pi, sin, sqrt
 
@@ -19,7 +20,7 @@ GROUPS = {
     "deep": ("neural", "transformer", "statespace", "generative", "representation", "alignment"),
     "judgement": ("evaluate", "trust"),
 }
-COLUMNS, CELL, ROW = 7, 160, 158
+CELL, ROW = 160, 158
 STEP, DOT = 9.0, 5.0
 GOLDEN = pi * (3 - sqrt(5))  # the angle by which a sunflower sets its seeds
 
@@ -37,21 +38,23 @@ def by_family() -> dict[str, list[Method]]:
     return found
 
 
-def archipelago(root: str = "") -> str:
+def archipelago(columns: int = 7) -> str:
     """Draw every family as an island and every method as a place on it."""
     families = by_family()
-    height = ROW * -(-len(families) // COLUMNS)
-    islands = [_island(family, own, i, root) for i, (family, own) in enumerate(families.items())]
+    height = ROW * -(-len(families) // columns)
+    islands = [
+        _island(family, own, i, (i % columns + 0.5) * CELL, (i // columns + 0.44) * ROW)
+        for i, (family, own) in enumerate(families.items())
+    ]
     return (
-        f'<svg class="archipelago" viewBox="0 0 {COLUMNS * CELL} {height}" role="group" '
+        f'<svg class="archipelago" viewBox="0 0 {columns * CELL} {height}" role="group" '
         f'aria-label="Map of {len(methods())} methods in {len(families)} families">'
         f"{''.join(islands)}</svg>"
     )
 
 
-def _island(family: str, own: list[Method], index: int, root: str) -> str:
+def _island(family: str, own: list[Method], index: int, x: float, y: float) -> str:
     """Draw one island: a shore, a place for each method in a spiral, a name."""
-    x, y = (index % COLUMNS + 0.5) * CELL, (index // COLUMNS + 0.44) * ROW
     radius = STEP * sqrt(len(own)) + 2.2 * DOT
     shore = []
     for k in range(36):
@@ -62,7 +65,7 @@ def _island(family: str, own: list[Method], index: int, root: str) -> str:
     for k, method in enumerate(own):
         angle, away = k * GOLDEN, STEP * sqrt(k + 0.3)
         places.append(
-            f'<a href="{root}{method.page}" data-path="{method.path}" '
+            f'<a href="{method.page}" data-path="{method.path}" '
             f'aria-label="{method.path}"><circle cx="{x + away * cos(angle):.1f}" '
             f'cy="{y + away * sin(angle):.1f}" r="{DOT}"/>'
             f"<title>{method.path}: {escape(method.summary)}</title></a>"
@@ -76,11 +79,7 @@ def _island(family: str, own: list[Method], index: int, root: str) -> str:
 def map_page() -> str:
     """Write the page: what to ask by, the picture, and the places with what they are for."""
     texts = courses()
-    chapters = {
-        (text, chapter): f"{i}.{j}"
-        for i, (text, own) in enumerate(texts.items())
-        for j, chapter in enumerate(own)
-    }
+    chapters = chapter_keys()
     found_in: dict[str, list[str]] = {path: [] for path in methods()}
     for (text, chapter), key in chapters.items():
         for method in texts[text][chapter]:
@@ -101,7 +100,7 @@ def map_page() -> str:
         for family, own in by_family().items()
     )
     return (
-        '<div class="atlas" id="map"><form class="controls" id="ask">'
+        '<div class="atlas" id="places"><form class="controls" id="ask">'
         f'<label>By task <select name="task"><option value="">anything</option>{task_options}'
         f'</select></label><label>By chapter <select name="chapter"><option value="">any course'
         f'</option>{chapter_options}</select></label><label>I know <select name="peer"><option '
@@ -112,6 +111,15 @@ def map_page() -> str:
         f"{archipelago()}"
         f'<div class="tiles">{tiles}</div></div>'
     )
+
+
+def chapter_keys() -> dict[tuple[str, str], str]:
+    """Number the chapters of the texts, for the address of the map."""
+    return {
+        (text, chapter): f"{i}.{j}"
+        for i, (text, own) in enumerate(courses().items())
+        for j, chapter in enumerate(own)
+    }
 
 
 def _option(value: str, words: str) -> str:
@@ -133,9 +141,10 @@ def use_panel(method: Method) -> str:
     """Write the head of a method's page: where it lies, when to use it, what it takes."""
     asked = [f'<a href="../map.html#task={t}">{escape(tasks()[t])}</a>' for t in method.tasks]
     known = [f'<a href="../map.html#peer={peer}">{peer}</a>' for peer in method.peers]
-    lines = [("Chapter", f'<a href="../curriculum.html">{escape(method.chapter)}</a>')]
+    chapter = chapter_keys()[next(iter(courses())), method.chapter]
+    lines = [("Chapter", f'<a href="../map.html#chapter={chapter}">{escape(method.chapter)}</a>')]
     if method.use:
-        lines += [("Use it when", escape(method.use)), ("Rather not", escape(method.avoid))]
+        lines += [("Use it when", _named(method.use)), ("Rather not", _named(method.avoid))]
     if asked:
         lines.append(("Answers", "; ".join(asked)))
     if known:
@@ -144,6 +153,17 @@ def use_panel(method: Method) -> str:
         lines.append(("Takes", _capabilities(method)))
     body = "".join(f"<dt>{term}</dt><dd>{said}</dd>" for term, said in lines)
     return f'<div class="atlas"><dl class="panel">{body}</dl></div>'
+
+
+def _named(text: str) -> str:
+    """Link the classes that a sentence names."""
+    pages = {method.name: method.page for method in methods().values()}
+
+    def link(found: re.Match[str]) -> str:
+        page = pages.get(found[0])
+        return f'<a href="../{page}">{found[0]}</a>' if page else found[0]
+
+    return re.sub(r"\b[A-Z]\w*[A-Z0-9]\w*\b", link, escape(text))
 
 
 def _capabilities(method: Method) -> str:

@@ -120,7 +120,7 @@ def benchmark_page() -> str:
     alone = [m for m in workloads() if len(m.contenders) == 1]
     hidden = len(workloads()) - len(shown) - len(alone)
     text = (
-        '<div class="atlas" id="benchmarks"><p class="controls"><label>Filter '
+        '<div class="atlas" id="workloads"><p class="controls"><label>Filter '
         '<input type="search" id="filter" placeholder="hmm, slower, lightgbm" autocomplete="off">'
         '</label> <output id="count" aria-live="polite"></output></p>'
     )

@@ -14,6 +14,7 @@ import pkgutil
 import re
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
 import proofs
 from atlas import archipelago, map_page, use_panel
@@ -43,7 +44,7 @@ def write_pages(app: Any) -> None:
     write("errata.inc", proofs.errata_tables())
     write("claims.html", proofs.claims_page())
     write("map.html", map_page())
-    write("archipelago.html", archipelago())
+    write("archipelago.html", archipelago(5))
     write("benchmarks.html", benchmark_page())
     write_migration()
 
@@ -102,6 +103,8 @@ def module_page(path: str) -> None:
     own = [n for n, t in vars(module).items() if getattr(t, "__module__", None) == path]
     public = [n for n in getattr(module, "__all__", own) if not n.startswith("_")]
     options = [f":members: {', '.join(public)}", ":member-order: bysource"] if public else []
+    requests = [f"set_{verb}_request" for verb in ("fit", "partial_fit", "score", "predict")]
+    options += [f":exclude-members: {', '.join(requests)}"]  # of scikit-learn, which documents them
     body = indented(f".. automodule:: {path}", options)
     write(f"{path}.rst", title(path.rpartition(".")[2]) + around(path, body))
 
@@ -180,8 +183,14 @@ def _paper(thing: Any) -> str:
 def _linked(text: str) -> str:
     """Make links of the DOIs and arXiv numbers; an author's initial starts no numbered list."""
     text = re.sub(r"^(\s*[A-Z])\. ", r"\1\\. ", text)
-    text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", r"`doi:\1 <https://doi.org/\1>`__", text)
+    text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", _doi, text)
     return re.sub(r"\barXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", text)
+
+
+def _doi(found: re.Match[str]) -> str:
+    """Link a DOI; old ones have angle brackets, which an address may not."""
+    shown = found[1].replace("<", r"\<").replace(">", r"\>")
+    return f"`doi:{shown} <https://doi.org/{quote(found[1])}>`__"
 
 
 def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

@@ -4,9 +4,9 @@
 function filterMap() {
   const form = document.getElementById("ask");
   if (!form) return;
-  const places = [...document.querySelectorAll("#map li[data-path]")];
+  const places = [...document.querySelectorAll("#places li[data-path]")];
   const dots = new Map(
-    [...document.querySelectorAll("#map svg a")].map((dot) => [dot.dataset.path, dot]),
+    [...document.querySelectorAll("#places svg a")].map((dot) => [dot.dataset.path, dot]),
   );
   const found = document.getElementById("found");
   const all = found.textContent;
@@ -25,9 +25,9 @@ function filterMap() {
       dots.get(place.dataset.path).classList.toggle("away", !hit);
       count += hit;
     }
-    for (const tile of document.querySelectorAll("#map .tile"))
+    for (const tile of document.querySelectorAll("#places .tile"))
       tile.hidden = !tile.querySelector("li:not([hidden])");
-    document.getElementById("map").classList.toggle("asked", active);
+    document.getElementById("places").classList.toggle("asked", active);
     found.textContent = active ? `${count} method${count === 1 ? "" : "s"} found.` : all;
     if (remember) {
       const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
@@ -51,7 +51,7 @@ function filterMap() {
 function filterBenchmarks() {
   const box = document.getElementById("filter");
   if (!box) return;
-  const rows = [...document.querySelectorAll("#benchmarks details.workload")];
+  const rows = [...document.querySelectorAll("#workloads details.workload")];
   const show = () => {
     const parts = box.value.trim().toLowerCase().split(/\s+/);
     let count = 0;
@@ -60,7 +60,7 @@ function filterBenchmarks() {
       row.hidden = !hit;
       count += hit;
     }
-    for (const family of document.querySelectorAll("#benchmarks .family"))
+    for (const family of document.querySelectorAll("#workloads .family"))
       family.hidden = !family.querySelector("details:not([hidden])");
     document.getElementById("count").textContent = `${count} of ${rows.length} workloads`;
   };

@@ -32,7 +32,7 @@ def fits(page):
 
 
 def names(page):
-    return page.locator("#map li:visible a").all_text_contents()
+    return page.locator("#places li:visible a").all_text_contents()
 
 
 def walk_the_map(page):
@@ -44,11 +44,13 @@ def walk_the_map(page):
     assert {"KalmanFilter", "GaussianHMM"} <= set(found)
     assert len(found) < 10
     assert "task=gaps" in page.url
-    assert page.locator("#map svg a:not(.away)").count() == len(found)
+    assert page.locator("#places svg a:not(.away)").count() == len(found)
     page.get_by_label("I know").select_option("hmmlearn")
-    assert set(names(page)) == {"CategoricalHMM", "GaussianHMM"}
+    assert set(names(page)) == {"CategoricalHMM", "GaussianHMM", "GMMHMM"}
     page.get_by_role("button", name="Show all").press("Enter")
-    page.wait_for_function(f"document.querySelectorAll('#map li:not([hidden])').length == {every}")
+    page.wait_for_function(
+        f"document.querySelectorAll('#places li:not([hidden])').length == {every}"
+    )
     page.get_by_label("By chapter").select_option(label="14 Flows")
     assert "RealNVP" in names(page)
     page.get_by_label("By word").fill("spline")
@@ -94,7 +96,7 @@ def test_a_reader_goes_from_the_front_page_to_a_method_and_its_picture(page):
     page.get_by_role("link", name="Open the map").click()
     walk_the_map(page)
     page.get_by_label("I know").select_option("pykalman")
-    page.locator("#map li:visible a", has_text="KalmanFilter").click()
+    page.locator("#places li:visible a", has_text="KalmanFilter").click()
     assert page.url.endswith("panlearn.sequence.KalmanFilter.html")
     assert page.get_by_text("Use it when").is_visible()
     assert fits(page)
