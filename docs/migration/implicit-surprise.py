@@ -31,7 +31,7 @@ with threadpool_limits(1):  # implicit warns if BLAS has more
 from panlearn.latent import MatrixFactorization
 
 ours = MatrixFactorization(
-    4, feedback="implicit", alpha=3.0, regularization=0.1, max_iter=60, tol=0, random_state=0
+    4, feedback="implicit", alpha=3.0, regularization=0.1, max_iter=100, tol=1e-4, random_state=0
 )
 lists = ours.fit(clicks).recommend(range(60), 3)
 
@@ -53,7 +53,7 @@ estimates = [theirs.predict(u, i).est for u, i in zip(user, item, strict=True)]
 from panlearn.latent import MatrixFactorization, Ratings
 
 ours = MatrixFactorization(
-    2, solver="sgd", regularization=0.02, max_iter=200, tol=0, random_state=0
+    2, solver="sgd", regularization=0.02, max_iter=500, tol=1e-4, random_state=0
 )
 ours.fit(Ratings.from_table(user, item, rating))
 found = ours.predict_ratings(user, item)

@@ -44,8 +44,7 @@ np.testing.assert_allclose(ours, theirs, atol=0.1)
 # %% theirs: A diffusion of rows (diffusers)
 from diffusers import DDPMScheduler
 
-scheduler = DDPMScheduler(num_train_timesteps=50, beta_schedule="squaredcos_cap_v2")
-scheduler.config.clip_sample = False
+scheduler = DDPMScheduler(50, beta_schedule="squaredcos_cap_v2", clip_sample_range=4.0)
 net = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.SiLU(), torch.nn.Linear(64, 2))
 optimizer = torch.optim.Adam(net.parameters(), 5e-3)
 for _ in range(300):
