@@ -99,7 +99,8 @@ def bigrams_are_shares_of_counts() -> Iterator[Evidence]:
     others = []
     for _ in range(200):
         noise = [0.9 * law + 0.1 * rng.dirichlet(np.ones(len(law))) for law in laws]
-        others.append(-sum(n * cross_entropy(p, q) for n, p, q in zip(count, laws, noise, strict=True)))
+        pairs = zip(count, laws, noise, strict=True)
+        others.append(-sum(n * cross_entropy(p, q) for n, p, q in pairs))
     yield at_least("likelihood over the best of 200 others", 2 * best, max(others))
 
 
@@ -129,7 +130,8 @@ def cross_entropy_is_entropy_and_divergence() -> Iterator[Evidence]:
     some = p > 0
     divergence = float((p[some] * np.log(p[some] / q[some])).sum())
     yield equal("H(P, Q)", cross_entropy(p, q), entropy(p) + divergence, 1e-12)
-    yield equal("log perplexity of Q", np.log(other.perplexity([words])), cross_entropy(p, q), 1e-12)
+    perplexity = other.perplexity([words])
+    yield equal("log perplexity of Q", np.log(perplexity), cross_entropy(p, q), 1e-12)
     yield at_least("divergence", divergence, 0.0)
     rng = np.random.default_rng(283)
     for p, q in rng.dirichlet(np.ones(6), (20, 2)):
