@@ -19,7 +19,7 @@ def ratios() -> dict[str, list[float]]:
     found = {}
     for path in sorted(RESULTS.glob("*.json")):
         rows = json.loads(path.read_text())["rows"]
-        values = [row["ratio"] for row in rows if row.get("spread")]
+        values = [r["ratio"] for r in rows if r.get("spread") and r["bar"] > 0.9]  # else a floor
         if values:
             found[path.stem.replace("_", " ")] = values
     return dict(sorted(found.items(), key=lambda item: np.median(item[1])))
