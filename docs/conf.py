@@ -42,6 +42,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "gallery.strict"),
+    "reset_modules_order": "both",
 }
 
 html_theme = "pydata_sphinx_theme"

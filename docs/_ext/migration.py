@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facts import DOCS
-from writing import indented, title
+from writing import indented, title, write
 
 FOLDER = DOCS / "migration"
 _CELL = re.compile(r"^# %% (data|theirs|ours|same)(?:: (.*))?\n", re.MULTILINE)
@@ -48,11 +48,11 @@ def write_migration() -> None:
     for path in scripts():
         text, cells = read(path)
         page = text + "\n\n" + "".join(_block(cell) for cell in cells)
-        (FOLDER / f"{path.stem}.rst").write_text(page, encoding="utf-8")
+        write(f"{path.stem}.rst", page, FOLDER)
     words = "The same work in the package you know and in panlearn, side by side. Every pair is\n"
     words += "run by a test that compares their numbers.\n\n"
     tree = indented(".. toctree::", [":maxdepth: 1", "", *(path.stem for path in scripts())])
-    (FOLDER / "index.rst").write_text(title("Coming from") + words + tree, encoding="utf-8")
+    write("index.rst", title("Coming from") + words + tree, FOLDER)
 
 
 def _block(cell: Cell) -> str:
