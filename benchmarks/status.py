@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import panlearn
+from benchmarks import hardening
 from benchmarks.harness import RESULTS
 
 ROOT = Path(__file__).parent.parent
@@ -166,6 +167,8 @@ def main() -> None:
     lines += ["", "Claims that run a part of the library without the method around it:", ""]
     lines += [f"- ``{file}``: {_listed(ids)}" for file, ids in sorted(tests.parts.items())]
     lines += ["", f"Claims on mathematics alone: {_listed(tests.mathematics)}."]
+    lines += ["", "What became of hostile things (``python -m benchmarks.hardening``):", ""]
+    lines += [f"- {said}" for said in hardening.lines(JUNIT)]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))
     write_readme()
