@@ -61,8 +61,8 @@ def sites(code, learned=False, where=()):
         if learned:
             yield where
     elif isinstance(code, dict):
-        yield from sites(code.get("value"), learned, (*where, "value"))
-        yield from sites(code.get("parts"), learned, (*where, "parts"))
+        for key in [key for key in ("value", "parts") if key in code]:
+            yield from sites(code[key], learned, (*where, key))
     elif isinstance(code, list):
         if learned and code:
             yield where
@@ -88,7 +88,7 @@ def altered(array, rng):
     if array.ndim and way == "empty":
         return np.take(array, [], axis)
     if way == "turn":
-        return array.T if array.ndim > 1 else array[::-1]
+        return array[::-1] if array.ndim == 1 else array.T
     if way == "axis":
         return array.reshape(-1) if array.ndim > 1 else array[None]
     if way == "cast":

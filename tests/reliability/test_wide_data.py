@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import panlearn
 from panlearn.bayes import GaussianMixtureClassifier
 from panlearn.latent import FactorAnalysis, GaussianMixture, ProbabilisticPCA
 from panlearn.linear import BayesianLinearRegression
@@ -42,7 +43,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_no_table_of_columns_by_columns_is_made(name):
     (model, methods), (X, y) = MODELS[name], _rows(12, WIDE)
-    y = (y > 3).astype(int) if name.endswith("Classifier") else y
+    y = (y > np.median(y)).astype(int) if name.endswith("Classifier") else y
     tracemalloc.start()
     try:
         model.fit(X, y)
@@ -57,7 +58,7 @@ def test_no_table_of_columns_by_columns_is_made(name):
     assert peak < SQUARE / 10
 
 
-@pytest.mark.parametrize("given", [{}, {"prior_covariance": 0.5, "noise_variance": 2.0}])
+@pytest.mark.parametrize("given", [{"noise_variance": 0.3}, {"prior_covariance": 0.5, "noise_variance": 2.0}])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_posterior_of_few_rows_is_that_of_the_formula(given, fit_intercept):
     X, y = _rows(7, 30)
@@ -94,7 +95,8 @@ def test_factors_of_few_rows_are_those_of_their_covariance(cls, missing):
     X, _ = _rows(15, 24)
     if missing:
         X[::4, 3] = np.nan
-    model, streamed = cls(2, max_iter=30).fit(X), cls(2, max_iter=30).fit([(X,)])
+    model, streamed = cls(2, max_iter=30).fit(X), cls(2, max_iter=30)
+    streamed.fit(panlearn.Batches(lambda: iter([(X, None)])))
     for name in ("components_", "noise_variance_", "mean_"):
         value = getattr(streamed, name)
         scale = np.abs(value).max()

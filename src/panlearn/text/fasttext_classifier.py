@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from panlearn.core.estimator import fitting
 from panlearn.core.interrupts import passes
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Count, Positive, RandomState
 from panlearn.core.random import generator
@@ -105,6 +106,13 @@ class FastTextClassifier(ClassifierMixin, TextModel):
     >>> model.fit(texts, ["sea", "sea", "wood", "wood"]).predict(["sailing ships", "treetops"])
     array(['sea', 'wood'], dtype='<U4')
     """
+
+    learned = shapes(
+        words_="(n_words,)",
+        buckets_="(n_buckets,)",
+        vectors_="(n_words + n_buckets, dim)",
+        class_vectors_="(n_classes, dim)",
+    )
 
     dim: Count = 100
     _: KW_ONLY
