@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import panlearn
-from benchmarks import chart
+from benchmarks import chart, hardening
 from benchmarks.harness import RESULTS
 
 ROOT = Path(__file__).parent.parent
@@ -135,10 +135,12 @@ def main() -> None:
     lines += ["", "Claims that run a part of the library without the method around it:", ""]
     lines += [f"- ``{file}``: {_listed(ids)}" for file, ids in sorted(tests.parts.items())]
     lines += ["", f"Claims on mathematics alone: {_listed(tests.mathematics)}."]
+    lines += ["", "What became of hostile things (``python -m benchmarks.hardening``):", ""]
+    lines += [f"- {said}" for said in hardening.lines(JUNIT)]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))
     chart.draw(chart.ratios())
-    print(f"wrote {PAGE.relative_to(ROOT)} and the figures of README.md")
+    print(f"wrote {PAGE.relative_to(ROOT)} and the chart of README.md")
 
 
 def _listed(claims: list[str]) -> str:

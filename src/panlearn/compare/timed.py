@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
@@ -47,7 +49,9 @@ class TimedWorker:
         if limit is None:
             return job(*self._shared, *arguments)
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, initializer=_hold, initargs=self._shared)
+            self._pool = ProcessPoolExecutor(
+                1, initializer=_hold, initargs=(os.getpid(), *self._shared)
+            )
         finished = False
         try:
             with warnings.catch_warnings():
@@ -77,13 +81,21 @@ class TimedWorker:
             self._pool = None
 
 
-def _hold(*shared: Any) -> None:
+def _hold(parent: int, *shared: Any) -> None:
     """Keep the data, and keep a chatty model off the terminal."""
     global _held
     _held = shared
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
+
+
+def _follow(parent: int) -> None:
+    """End with the process that started this one, however that one ended."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
 
 
 def _read(job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
