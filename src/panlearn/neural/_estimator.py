@@ -13,6 +13,7 @@ or copied: ``module_`` makes the module from them when it is asked for.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from abc import abstractmethod
@@ -174,14 +175,13 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         loop = Iterations(self, max_iter=_n_rows(run), tol=0.0, rows=rows, remedy="fit it again")
         weights = functools.partial(_copied, module)
         try:
-            with loop:
+            # closed here: a walk that is left open would end when its frame is collected
+            with contextlib.closing(run.rows()) as trained, loop:
                 previous, known = 0.0, len(run.history.get("loss", ()))
                 past = (
                     {name: values[i] for name, values in run.history.items()} for i in range(known)
                 )
-                walk = itertools.chain(
-                    past, run.rows()
-                )  # one that is taken up tells of those first
+                walk = itertools.chain(past, trained)  # one that is taken up tells of those first
                 for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                     change, previous = abs(previous - row["loss"]), row["loss"]
                     loop.record(change=change, attributes=self._so_far(weights), **row)
