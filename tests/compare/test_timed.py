@@ -1,11 +1,13 @@
 import os
 import sys
+import time
 
 import cloudpickle
 import numpy as np
 import pytest
 
 from panlearn.compare.timed import JobCrashedError, TimedWorker
+from panlearn.core import jit
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -71,3 +73,15 @@ def test_an_exception_comes_back(worker):
 def test_what_a_job_prints_does_not_reach_the_terminal(worker, capfd):
     worker.run(chat, limit=30)
     assert capfd.readouterr().out == ""
+
+
+def compile_for(x, seconds):
+    for compiling in (True, False):
+        for watcher in jit.watchers:
+            watcher(compiling)
+        time.sleep(seconds if compiling else 0)
+    return float(x.sum())
+
+
+def test_compiling_is_not_counted(worker):
+    assert worker.run(compile_for, 3.5, limit=3.0) == 3.0
