@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from panlearn.compare.timed import JobCrashedError, TimedWorker
+from panlearn.core import jit
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -117,3 +118,15 @@ def _runs(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def compile_for(x, seconds):
+    for compiling in (True, False):
+        for watcher in jit.watchers:
+            watcher(compiling)
+        time.sleep(seconds if compiling else 0)
+    return float(x.sum())
+
+
+def test_compiling_is_not_counted(worker):
+    assert worker.run(compile_for, 3.5, limit=3.0) == 3.0

@@ -58,7 +58,9 @@ def test_no_table_of_columns_by_columns_is_made(name):
     assert peak < SQUARE / 10
 
 
-@pytest.mark.parametrize("given", [{"noise_variance": 0.3}, {"prior_covariance": 0.5, "noise_variance": 2.0}])
+@pytest.mark.parametrize(
+    "given", [{"noise_variance": 0.3}, {"prior_covariance": 0.5, "noise_variance": 2.0}]
+)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_posterior_of_few_rows_is_that_of_the_formula(given, fit_intercept):
     X, y = _rows(7, 30)
