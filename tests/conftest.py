@@ -191,6 +191,10 @@ class Library:
             from panlearn.neural import MLPClassifier
 
             wish |= {"estimator": MLPClassifier(batch_size=1000), "random_start": False}
+        if "sparse_output" in names:  # of labels that were not seen, nothing
+            wish |= {"sparse_output": False, "handle_unknown": "ignore"}
+        if "unknown_value" in names:
+            wish |= {"handle_unknown": "use_encoded_value", "unknown_value": -1.0}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}

@@ -1,4 +1,4 @@
-"""The pages that are read off the package: the reference, and the table of the curriculum.
+"""The pages that are read off the package: the reference, the commands, the curriculum.
 
 The reference follows each family's ``__all__``. The curriculum lists chapters and methods in
 ``curriculum.csv``; file, paper and example of a method are looked up, so they cannot go stale.
@@ -9,17 +9,17 @@ from __future__ import annotations
 import csv
 import importlib
 import inspect
-import itertools
-import operator
 import pkgutil
 import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 from numpydoc.docscrape import NumpyDocString
 
 import panlearn
+from panlearn.cli import main
 
 DOCS = Path(__file__).parents[1]
 API = DOCS / "api"
@@ -32,6 +32,7 @@ def setup(app: Any) -> dict[str, bool]:
     for page in API.glob("*.rst"):
         page.unlink()
     write_reference()
+    write_commands()
     write("curriculum.inc", curriculum_table())
     app.connect("autodoc-process-docstring", prepare)
     return {"parallel_read_safe": True}
@@ -55,7 +56,7 @@ def indented(head: str, lines: list[str]) -> str:
 def write_reference() -> None:
     """Write the index, one page a module, one page a public name."""
     write_module("panlearn", "The library", panlearn, [*panlearn._HOMES])
-    packages = [*panlearn.FAMILIES, "plot", "claims"]
+    packages = [*panlearn.FAMILIES, "compare", "plot", "claims"]
     for package in packages:
         module = importlib.import_module(f"panlearn.{package}")
         write_module(f"panlearn.{package}", f"panlearn.{package}", module, module.__all__)
@@ -136,11 +137,19 @@ def curriculum() -> list[tuple[str, str]]:
         return [(row["chapter"], row["method"]) for row in csv.DictReader(file)]
 
 
+def chapters() -> dict[str, list[str]]:
+    """The methods of each chapter, which may stand in several places of the list."""
+    found: dict[str, list[str]] = {}
+    for chapter, method in curriculum():
+        found.setdefault(chapter, []).append(method)
+    return found
+
+
 def curriculum_table() -> str:
     """Write one table a chapter: method, file, paper, example."""
     text = ""
-    for chapter, methods in itertools.groupby(curriculum(), key=operator.itemgetter(0)):
-        rows = [_cells(method) for _, method in methods]
+    for chapter, methods in chapters().items():
+        rows = [_cells(method) for method in methods]
         lines = [
             line for row in [["Method", "File", "Paper", "Example"], *rows] for line in _row(row)
         ]
@@ -202,3 +211,56 @@ def _example(family: str, name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     best = max(scripts, key=lambda path: words in path.stem)
     return f":ref:`picture <sphx_glr_gallery_{family}_{best.name}>`"
+
+
+def write_commands() -> None:
+    """Write a page for each command, read off its parser, and their index."""
+    pages = []
+    for path, command in commands(main, "panlearn"):
+        name = path.replace(" ", "-")
+        pages.append(name)
+        write(f"command-{name}.rst", command_page(path, command))
+    text = "What ``panlearn`` can do; ``--help`` says the same in a terminal. Exit codes: 0\n"
+    text += "fine, 1 a model or a claim failed or nothing was found, 2 bad usage or input, 130\n"
+    text += "interrupted.\n\n"
+    tree = [":maxdepth: 1", "", *(f"command-{name}" for name in pages)]
+    write("commands.rst", title("Commands") + text + indented(".. toctree::", tree))
+
+
+def commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
+    """Every command below a group, with the words that call it."""
+    found: list[tuple[str, click.Command]] = []
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            found += commands(command, f"{path} {name}")
+        else:
+            found.append((f"{path} {name}", command))
+    return found
+
+
+def command_page(path: str, command: click.Command) -> str:
+    """Write usage, words and a table of the options of a command."""
+    context = click.Context(command, info_name=path)
+    words = inspect.cleandoc(command.help or "")
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    text = title(path) + words.replace("`", "``") + "\n\n" + indented("::", ["", usage])
+    rows = [_option(p, context) for p in command.params if isinstance(p, click.Option)]
+    lines = [
+        line
+        for row in [["Option", "Value", "Default", "What it does"], *rows]
+        for line in _row(row)
+    ]
+    options = [":header-rows: 1", ":widths: 22 22 12 44", ":width: 100%", ""]
+    return text + indented(".. list-table::", [*options, *lines])
+
+
+def _option(option: click.Option, context: click.Context) -> list[str]:
+    """The names of an option, the values it takes, its default, and its help."""
+    choices = getattr(option.type, "choices", None)
+    value = (
+        "" if option.is_flag else ", ".join(choices) if choices else option.make_metavar(context)
+    )
+    default = option.to_info_dict()["default"]
+    shown = "" if option.is_flag or not isinstance(default, int | float | str) else str(default)
+    names = ", ".join(f"``{name}``" for name in option.opts)
+    return [names, f"``{value}``" if value else "", shown and f"``{shown}``", option.help or ""]

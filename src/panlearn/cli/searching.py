@@ -145,7 +145,13 @@ def search(index: str, query: str, k: int, per_file: int, as_json: bool, as_code
 @click.argument("question")
 @click.option("--model", type=click.Path(exists=True), help="Language model: a file or a folder.")
 @click.option("-k", default=5, show_default=True, type=click.IntRange(1), help="How many passages.")
-@click.option("--max-tokens", default=200, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--max-tokens",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The most tokens of an answer.",
+)
 @click.option(
     "--budget", default=1024, show_default=True, type=click.IntRange(1), help="Tokens of passages."
 )

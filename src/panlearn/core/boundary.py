@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
+from panlearn.core.elsewhere import anywhere
 from panlearn.core.interrupts import as_interrupt
 from panlearn.core.labels import is_missing, plain_labels
 
@@ -143,7 +144,7 @@ def answering(method: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     run.__dict__["_has_door"] = True
-    return run
+    return anywhere(run) if checked else run
 
 
 def admit_all(
