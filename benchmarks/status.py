@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import panlearn
-from benchmarks import chart
+from benchmarks import chart, hardening
 from benchmarks.harness import RESULTS
 
 ROOT = Path(__file__).parent.parent
@@ -103,6 +103,23 @@ def benchmarks_of() -> tuple[dict[str, list[str]], list[str]]:
     return found, machines
 
 
+def porting(junit: Path) -> list[str]:
+    """How many arguments of the peers' constructors are taken, as the test of them counted."""
+    counted = [
+        (p.get("value") or "").split()
+        for case in ET.parse(junit).iter("testcase")
+        for p in case.iter("property")
+        if p.get("name") == "ported"
+    ]
+    if not counted:
+        return []
+    taken, tried = (sum(int(row[k]) for row in counted) for k in (1, 2))
+    part = [f"{name} {some} of {all_}" for name, some, all_ in counted if some != all_]
+    words = f"{taken} of {tried} ({taken / tried:.1%}) arguments of the constructors of "
+    words += f"{len(counted)} peer classes of the same name are taken with the peer's default"
+    return ["", f"Porting: {words}; not all of: {', '.join(part) or 'none'}."]
+
+
 def main() -> None:
     if not JUNIT.exists():
         sys.exit(f"{JUNIT} is missing: run `make test` first")
@@ -135,10 +152,13 @@ def main() -> None:
     lines += ["", "Claims that run a part of the library without the method around it:", ""]
     lines += [f"- ``{file}``: {_listed(ids)}" for file, ids in sorted(tests.parts.items())]
     lines += ["", f"Claims on mathematics alone: {_listed(tests.mathematics)}."]
+    lines += porting(JUNIT)
+    lines += ["", "What became of hostile things (``python -m benchmarks.hardening``):", ""]
+    lines += [f"- {said}" for said in hardening.lines(JUNIT)]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))
     chart.draw(chart.ratios())
-    print(f"wrote {PAGE.relative_to(ROOT)} and the figures of README.md")
+    print(f"wrote {PAGE.relative_to(ROOT)} and the chart of README.md")
 
 
 def _listed(claims: list[str]) -> str:

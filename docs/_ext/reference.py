@@ -1,4 +1,4 @@
-"""The pages that are read off the package: the reference, and the table of the curriculum.
+"""The pages that are read off the package: the reference, the commands, the curriculum.
 
 The reference follows each family's ``__all__``: a page a method, with what `facts` knows of it. The
 curriculum lists chapters and methods in ``curriculum.csv``; file, paper and example of a method are
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import itertools
 import pkgutil
 import re
 from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 
+import click
 import proofs
 from atlas import archipelago, map_page, use_panel
 from charts import benchmark_page
@@ -25,6 +25,7 @@ from numpydoc.docscrape import NumpyDocString
 from writing import indented, list_table, raw, title, write, written
 
 import panlearn
+from panlearn.cli import main
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -38,6 +39,7 @@ def write_pages(app: Any) -> None:
     """Write every page that a program can write."""
     API.mkdir(exist_ok=True)
     write_reference()
+    write_commands()
     write("curriculum.inc", curriculum_table())
     write("errata.inc", proofs.errata_tables())
     write("claims.html", proofs.claims_page())
@@ -52,7 +54,7 @@ def write_pages(app: Any) -> None:
 def write_reference() -> None:
     """Write the index, one page a module, one page a public name."""
     write_module("panlearn", "The library", panlearn, [*panlearn._HOMES])
-    packages = [*panlearn.FAMILIES, "plot", "claims"]
+    packages = [*panlearn.FAMILIES, "compare", "plot", "claims"]
     for package in packages:
         module = importlib.import_module(f"panlearn.{package}")
         write_module(f"panlearn.{package}", f"panlearn.{package}", module, module.__all__)
@@ -150,10 +152,12 @@ def _is_ours(cls: type, name: str) -> bool:
 
 def curriculum_table() -> str:
     """Write one table a chapter: method, file, paper, example."""
+    chapters: dict[str, list[Method]] = {}  # a chapter may stand in several places of the list
+    for method in methods().values():
+        chapters.setdefault(method.chapter, []).append(method)
     text = ""
-    for chapter, own in itertools.groupby(methods().values(), key=lambda method: method.chapter):
-        head = ["Method", "File", "Paper", "Example"]
-        table = [head, *map(_cells, own)]
+    for chapter, own in chapters.items():
+        table = [["Method", "File", "Paper", "Example"], *map(_cells, own)]
         text += title(chapter, "-") + list_table(table, widths="24 26 38 12", width="100%")
     return text
 
@@ -199,3 +203,51 @@ def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
         if "of shape" in line:
             line = re.sub(r"(?<=\w)_(?=[,) ])", r"\\_", line)
         lines[i] = _linked(line)
+
+
+def write_commands() -> None:
+    """Write a page for each command, read off its parser, and their index."""
+    pages = []
+    for path, command in commands(main, "panlearn"):
+        name = path.replace(" ", "-")
+        pages.append(name)
+        write(f"command-{name}.rst", command_page(path, command))
+    text = "What ``panlearn`` can do; ``--help`` says the same in a terminal. Exit codes: 0\n"
+    text += "fine, 1 a model or a claim failed or nothing was found, 2 bad usage or input, 130\n"
+    text += "interrupted.\n\n"
+    tree = [":maxdepth: 1", "", *(f"command-{name}" for name in pages)]
+    write("commands.rst", title("Commands") + text + indented(".. toctree::", tree))
+
+
+def commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
+    """Every command below a group, with the words that call it."""
+    found: list[tuple[str, click.Command]] = []
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            found += commands(command, f"{path} {name}")
+        else:
+            found.append((f"{path} {name}", command))
+    return found
+
+
+def command_page(path: str, command: click.Command) -> str:
+    """Write usage, words and a table of the options of a command."""
+    context = click.Context(command, info_name=path)
+    words = inspect.cleandoc(command.help or "")
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    text = title(path) + words.replace("`", "``") + "\n\n" + indented("::", ["", usage])
+    rows = [_option(p, context) for p in command.params if isinstance(p, click.Option)]
+    table = [["Option", "Value", "Default", "What it does"], *rows]
+    return text + list_table(table, widths="22 22 12 44", width="100%")
+
+
+def _option(option: click.Option, context: click.Context) -> list[str]:
+    """The names of an option, the values it takes, its default, and its help."""
+    choices = getattr(option.type, "choices", None)
+    value = (
+        "" if option.is_flag else ", ".join(choices) if choices else option.make_metavar(context)
+    )
+    default = option.to_info_dict()["default"]
+    shown = "" if option.is_flag or not isinstance(default, int | float | str) else str(default)
+    names = ", ".join(f"``{name}``" for name in option.opts)
+    return [names, f"``{value}``" if value else "", shown and f"``{shown}``", option.help or ""]

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from panlearn.neural._average import Follower
-from panlearn.neural._optimizers import make_optimizer, make_schedule, set_rates
+from panlearn.neural._optimizers import check_memory, make_optimizer, make_schedule, set_rates
 from panlearn.neural._processes import Processes, blocks
 from panlearn.neural.lora import merge
 from panlearn.neural.settings import Settings
@@ -210,6 +210,7 @@ class Player:
         """Take up what an optimiser remembered; the learning rate is that of the settings."""
         rates = [group["lr"] for group in self.optimizer.param_groups]
         self.optimizer.load_state_dict(memory)
+        check_memory(self.optimizer)
         set_rates(self.optimizer, rates)
 
     def best(self) -> dict[str, torch.Tensor]:

@@ -85,6 +85,10 @@ class Processes:
         distributed.all_reduce(total)
         return total.tolist()
 
+    def largest(self, number: int) -> int:
+        """The largest of the numbers of all processes."""
+        return max(self.counts(number))
+
     def counts(self, rows: int) -> list[int]:
         """How many rows each process has."""
         if self.world == 1:

@@ -14,7 +14,7 @@ from panlearn.neural._ledger import Ledger
 from panlearn.neural._moves import Move, Moves
 from panlearn.neural._player import Player
 from panlearn.neural._processes import Processes
-from panlearn.neural._step import Step, WholeBatchError
+from panlearn.neural._step import Step, Whole, WholeBatchError
 from panlearn.neural.batches import Batch, map_batch, n_rows, pieces_of
 
 _VALIDATION = 2**62  # the number of the step that validation draws its noise from
@@ -128,7 +128,8 @@ class Stepper:
             pieces = [map_batch(lambda part: part.new_zeros(1, *part.shape[1:]), batch)]
             sizes = [0]
         found = []
-        for piece, size in zip(pieces, sizes, strict=True):
+        whole = Whole(batch)
+        for i, (piece, size) in enumerate(zip(pieces, sizes, strict=True), 1):
             step = Step(
                 share=Share(low, size, sum(counts)),
                 seed=self.seed,
@@ -139,6 +140,8 @@ class Stepper:
                 n_pieces=len(pieces),
                 training=training,
                 notes=ledger.notes,
+                whole=whole,
+                is_last=i == len(pieces),
             )
             found.append((step, self._moves(piece, step)))
             low += size
