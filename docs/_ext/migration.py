@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def write_migration() -> None:
     """Write a page for each script, and their index."""
     for path in scripts():
         text, cells = read(path)
-        page = text + "\n\n" + "".join(_block(cell) for cell in cells)
+        page = text + "\n\n" + "".join(_blocks(cells))
         write(f"{path.stem}.rst", page, FOLDER)
     words = "The same work in the package you know and in panlearn, side by side. Every pair is\n"
     words += "run by a test that compares their numbers.\n\n"
@@ -55,7 +56,16 @@ def write_migration() -> None:
     write("index.rst", title("Coming from") + words + tree, FOLDER)
 
 
-def _block(cell: Cell) -> str:
-    code = indented(".. code-block:: python", ["", *cell.code.splitlines()])
-    boxed = indented(f".. container:: {cell.role}", ["", *code.splitlines()])
-    return (title(cell.about, "-") if cell.about else "") + boxed
+def _blocks(cells: list[Cell]) -> Iterator[str]:
+    """Give the code of each cell; what is theirs and what is ours stand side by side."""
+    left = ""
+    for cell in cells:
+        code = indented(".. code-block:: python", ["", *cell.code.splitlines()])
+        boxed = indented(f".. container:: {cell.role}", ["", *code.splitlines()])
+        if cell.role == "theirs":
+            yield title(cell.about, "-")
+            left = boxed
+        elif cell.role == "ours":
+            yield indented(".. container:: pair", ["", *left.splitlines(), *boxed.splitlines()])
+        else:
+            yield boxed

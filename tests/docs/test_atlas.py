@@ -106,7 +106,7 @@ def test_no_two_places_lie_on_each_other():
     assert len(points) == len(METHODS)
     for i, (x, y) in enumerate(points):
         for a, b in points[:i]:
-            assert (x - a) ** 2 + (y - b) ** 2 > (1.5 * atlas.DOT) ** 2
+            assert (x - a) ** 2 + (y - b) ** 2 > (2 * atlas.DOT) ** 2
 
 
 def test_a_panel_tells_what_the_class_declares():
@@ -138,7 +138,7 @@ def test_a_ratio_without_its_spread_is_not_shown():
 )
 def test_a_chart_shows_where_the_quartiles_lie(ratio, spread, kind):
     text = charts.ratio_chart(measured(ratio, spread))
-    assert f'class="ratio {kind}"' in text
+    assert f'class="measure {kind}"' in text
     x, width = (float(re.search(rf'<rect.* {key}="([\d.]+)"', text)[1]) for key in ("x", "width"))
     one = float(re.search(r'class="one" x1="([\d.]+)"', text)[1])
     assert (x > one, x + width < one) == (kind == "faster", kind == "slower")
