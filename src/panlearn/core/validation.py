@@ -119,7 +119,8 @@ def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
             numbers = np.asarray(y, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers: {error}") from error
-    assert_all_finite(numbers, input_name="y")  # float64 targets may not fit into float32
+    if numbers.dtype != getattr(y, "dtype", None):  # float64 targets may not fit into float32
+        assert_all_finite(numbers, input_name="y")
     return numbers
 
 

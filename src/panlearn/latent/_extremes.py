@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.boundary import is_finite
 from panlearn.core.validation import FLOATS
 
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
@@ -45,6 +46,6 @@ def floats(values: Any, dtype: Any, what: str) -> np.ndarray:
     """Numbers in these floats, refused if they are beyond them; what is too small is zero."""
     with np.errstate(over="ignore", under="ignore"):
         out = np.asarray(values).astype(dtype, copy=False)
-    if not np.isfinite(out).all():
+    if not is_finite(out):
         raise ValueError(f"{what} are beyond {np.dtype(dtype)}; rescale the columns of X")
     return out

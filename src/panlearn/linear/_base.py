@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
+from panlearn.core.boundary import is_finite
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
@@ -19,7 +20,7 @@ def finite(values: np.ndarray, dtype: Any) -> np.ndarray:
     """Values as floats of a type, or an error if one of them is beyond it."""
     with np.errstate(over="ignore"):
         values = values.astype(dtype, copy=False)
-    if not np.isfinite(values).all():
+    if not is_finite(values):
         raise ValueError(
             f"what X and the coefficients give is beyond {values.dtype}; rescale X, or leave out "
             "the rows of extreme values"

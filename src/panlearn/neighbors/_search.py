@@ -35,11 +35,26 @@ SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
 
 
 class Ball(NamedTuple):
-    """What lies within a radius of each query, nearest first: of query i from ends[i] on."""
+    """The rows near each query, nearest first: of query i those from ends[i] to ends[i + 1]."""
 
     ends: np.ndarray
     distance: np.ndarray
     which: np.ndarray
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many rows are near each query."""
+        return np.diff(self.ends)
+
+    @property
+    def query(self) -> np.ndarray:
+        """The query of each entry."""
+        return np.repeat(np.arange(len(self.ends) - 1), self.sizes)
+
+    def matrix(self, values: np.ndarray, n_rows: int) -> sparse.csr_array:
+        """One value an entry as a matrix of shape (n_queries, n_rows)."""
+        shape = (len(self.ends) - 1, n_rows)
+        return sparse.csr_array((values, self.which, self.ends), shape=shape)
 
 
 def balls(distance: np.ndarray, radius: float) -> Ball:

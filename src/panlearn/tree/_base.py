@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
+from panlearn.core.jit import jit
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows
@@ -103,9 +104,9 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
         """
         probabilities = self.predict_proba(X)
         if not isinstance(probabilities, list):
-            return self.classes_[probabilities.argmax(axis=1)]
+            return self.classes_[first_largest(probabilities)]
         pairs = zip(self.classes_, probabilities, strict=True)
-        return np.stack([labels[part.argmax(axis=1)] for labels, part in pairs], axis=1)
+        return np.stack([labels[first_largest(part)] for labels, part in pairs], axis=1)
 
 
 class OutputsClassifier(ProbabilisticClassifier):
@@ -165,6 +166,19 @@ class OutputsRegressor(RegressorMixin, RowsPredictor):
         """
         values = self._values(X)
         return values if self.n_outputs_ > 1 else values[:, 0]
+
+
+@jit
+def first_largest(rows: np.ndarray) -> np.ndarray:
+    """Where each row is largest: NumPy's argmax takes ten times as long for a few columns."""
+    places = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        place, top = 0, rows[i, 0]
+        for j in range(1, rows.shape[1]):  # no branch that depends on a value
+            place = j if rows[i, j] > top else place
+            top = max(top, rows[i, j])
+        places[i] = place
+    return places
 
 
 def read_training(
