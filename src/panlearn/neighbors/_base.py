@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.derived import derived
@@ -18,7 +17,7 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.core.validation import Targets, known_rows, read_rows
 from panlearn.core.warning import warn
 from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
 from panlearn.neighbors._search import Ball, NeighborIndex
@@ -122,14 +121,7 @@ class StoredRows(Estimator):
     def _queries(self, X: Any) -> Any:
         """Rows given by the user, sparse if the training rows are."""
         self._require_fitted()
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan" if self._allow_nan else True,
-        )
+        X = known_rows(self, X, accept_sparse="csr", allow_nan=self._allow_nan)
         if sparse.issparse(self.X_):
             return _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
         return X.toarray() if sparse.issparse(X) else X
@@ -148,8 +140,9 @@ class StoredRows(Estimator):
             return np.ones_like(distance)
         if self.weights == "distance":
             # as a part of the nearest: the inverse of a small distance may overflow
-            first = np.minimum(near.ends[:-1], max(len(distance) - 1, 0))  # some may have none
-            nearest, far = np.repeat(distance[first], near.sizes), np.isinf(distance)
+            far, some = np.isinf(distance), near.sizes > 0
+            least = np.minimum.reduceat(distance, near.ends[:-1][some])
+            nearest = np.repeat(least, near.sizes[some])
             ratio = nearest / np.where((distance > 0) & ~far, distance, 1)
             ratio = np.where(far, np.isinf(nearest), ratio)
             return np.where(nearest == 0, distance == 0, ratio).astype(distance.dtype)

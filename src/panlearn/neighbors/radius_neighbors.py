@@ -44,7 +44,7 @@ class _RowsWithin(StoredRows):
         indices : ndarray of shape (n_queries,), of arrays
             Equal distances go by index.
         """
-        ball = self._around(X, radius)
+        ball = self._around(X, radius).nearest_first
         distance, index = (_apart(values, ball.ends) for values in (ball.distance, ball.which))
         return (distance, index) if return_distance else index
 

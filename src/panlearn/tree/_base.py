@@ -17,7 +17,7 @@ from sklearn.utils import (
     get_tags,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
@@ -25,7 +25,7 @@ from panlearn.core.jit import jit
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS, read_rows, reject_hidden
+from panlearn.core.validation import known_rows, read_rows, reject_hidden
 
 MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
@@ -39,15 +39,8 @@ class RowsPredictor(Estimator):
         """Check new rows: in the order of C, or sparse by rows."""
         self._require_fitted()
         tags = get_tags(self).input_tags
-        with np.errstate(invalid="ignore"):  # the sum that is asked for NaN may overflow both ways
-            X = validate_data(
-                self,
-                X,
-                reset=False,
-                dtype=FLOATS,
-                accept_sparse="csr" if tags.sparse else False,
-                ensure_all_finite="allow-nan" if tags.allow_nan else True,
-            )
+        formats = "csr" if tags.sparse else False
+        X = known_rows(self, X, accept_sparse=formats, allow_nan=tags.allow_nan)
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
