@@ -1,8 +1,8 @@
 """``python -m benchmarks first_call``: what the first fit costs, and what an import costs.
 
-Each class is fitted to 300 rows, once, in a process of its own: *cold* with nothing compiled, *warm*
-in the next process, which reads what the first one kept. Seconds are those of the processor; what is
-imported before is not counted in a fit, and stands in a table of its own.
+Each class is fitted to 300 rows, once, in a process of its own: *cold* with nothing compiled,
+*warm* in the next process, which reads what the first one kept. Seconds are those of the processor;
+what is imported before is not counted in a fit, and stands in a table of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
 import os
+import signal
+import subprocess
 import sys
 import time
 
@@ -73,6 +75,49 @@ def test_an_exception_comes_back(worker):
 def test_what_a_job_prints_does_not_reach_the_terminal(worker, capfd):
     worker.run(chat, limit=30)
     assert capfd.readouterr().out == ""
+
+
+PARENT = """
+import os, sys, time
+import cloudpickle
+from panlearn.compare.timed import TimedWorker
+
+def spin(path):
+    open(path, "w").write(str(os.getpid()))
+    while True:
+        pass
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+with TimedWorker(sys.argv[1]) as worker:
+    worker.run(spin, limit=300)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_worker_ends_with_the_process_that_started_it(number, tmp_path):
+    place = tmp_path / "pid"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(place)], env=env)
+    for _ in range(600):
+        if place.exists() and place.read_text():
+            break
+        time.sleep(0.1)
+    worker = int(place.read_text())
+    parent.send_signal(number)
+    assert parent.wait() == -number
+    for _ in range(100):
+        if not _runs(worker):
+            break
+        time.sleep(0.1)
+    assert not _runs(worker)
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def compile_for(x, seconds):

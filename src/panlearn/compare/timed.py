@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -59,7 +60,7 @@ class TimedWorker:
             return job(*self._shared, *arguments)
         if self._pool is None:
             self._compiling(False)
-            initial = (self._file, *self._shared)
+            initial = (os.getpid(), self._file, *self._shared)
             self._pool = ProcessPoolExecutor(1, initializer=_hold, initargs=initial)
         finished = False
         try:
@@ -129,14 +130,22 @@ class Stopwatch:
         return float(spent + (time.monotonic() - begun if begun else 0.0))
 
 
-def _hold(file: str, *shared: Any) -> None:
+def _hold(parent: int, file: str, *shared: Any) -> None:
     """Keep the data, and keep a chatty model off the terminal."""
     global _held
     _held = shared
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     watchers.append(Stopwatch(file))
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
+
+
+def _follow(parent: int) -> None:
+    """End with the process that started this one, however that one ended."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
 
 
 def _read(job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

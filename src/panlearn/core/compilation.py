@@ -56,6 +56,7 @@ class Part(types.Dispatcher):
     """
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Tell what a call gives, and compile for it."""
         plain = [types.unliteral(argument) for argument in args]
         return super().get_call_type(context, plain, kws)
 
