@@ -148,11 +148,10 @@ class _KernelCache(FunctionCache):
         rtsys.initialize(target_context)
         impl: Any = self._impl
         key = self._index_key(sig, target_context.codegen())
+        name, stamp = impl.filename_base, impl.locator.get_source_stamp()
         for path in impl.locator.readable:
             with self._guard_against_spurious_io_errors():
-                files = IndexDataCacheFile(
-                    path, impl.filename_base, impl.locator.get_source_stamp()
-                )
+                files = IndexDataCacheFile(path, name, stamp)
                 data = files.load(key)
                 if data is not None:
                     return impl.rebuild(target_context, data)
