@@ -2,8 +2,9 @@
 
 A GPT-2 of 4 layers, 256 wide, context 128, 8000 tokens. A rollout is 64 completions of 64 tokens,
 drawn at temperature one: 8 of each of 8 prompts of 32, the groups that GRPO compares, or one of
-each of 64 prompts. trl draws them by the generation of transformers. A step is the loss of these 64 completions, its gradient and one of AdamW. The quality of rollouts is
-the mean log-probability of what was drawn, that of steps the last loss.
+each of 64 prompts. trl draws them by the generation of transformers. A step is the loss of these 64
+completions, its gradient and one of AdamW. The quality of rollouts is the mean log-probability of
+what was drawn, that of steps the last loss.
 """
 
 from __future__ import annotations

@@ -286,9 +286,9 @@ def _objective(inputs: Sequences, aims: np.ndarray, weight: np.ndarray, loss: An
     sequences = Ragged(inputs.values, inputs.offsets)
     targets, weights = torch.from_numpy(aims), torch.from_numpy(weight)
 
-    def objective(module: nn.Module, batch: Any) -> Any:
+    def objective(module: nn.Module, batch: Any, step: Any) -> Any:
         (index,) = batch
-        outputs = module.last(*sequences(index))  # type: ignore[operator]
+        outputs = module.last(*sequences(index, step))  # type: ignore[operator]
         losses = loss(outputs, targets[index.cpu()].to(outputs.device))
         return losses, weights[index.cpu()].to(losses)
 

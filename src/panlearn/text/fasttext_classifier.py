@@ -11,6 +11,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import passes
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Count, Positive, RandomState
 from panlearn.core.random import generator
@@ -103,6 +105,13 @@ class FastTextClassifier(SoftmaxClassifier, TextModel):
     >>> model.fit(texts, ["sea", "sea", "wood", "wood"]).predict(["sailing ships", "treetops"])
     array(['sea', 'wood'], dtype='<U4')
     """
+
+    learned = shapes(
+        words_="(n_words,)",
+        buckets_="(n_buckets,)",
+        vectors_="(n_words + n_buckets, dim)",
+        class_vectors_="(n_classes, dim)",
+    )
 
     dim: Count = 100
     _: KW_ONLY
@@ -206,7 +215,7 @@ class FastTextClassifier(SoftmaxClassifier, TextModel):
         vectors = (rng.random(shape, dtype=np.float32) - np.float32(0.5)) * np.float32(2 / self.dim)
         outputs = np.zeros((len(self.classes_), self.dim), dtype=np.float32)
         weight = weight * (len(weight) / weight.sum())
-        for e in range(self.epoch):
+        for e in passes(self, self.epoch):
             order = rng.permutation(len(codes))
             first, last = (self.lr * (1 - i / self.epoch) for i in (e, e + 1))
             total = classify_epoch(

@@ -193,7 +193,7 @@ class Generation:
         self._read_again()
         fresh = self._tokens[:, cache.end : self._known]
         if self._plain is not None and fresh.shape[1] == 1:
-            starts = np.array(cache.starts)
+            cache.memory, starts = cache.memory.float(), np.array(cache.starts)
             scores = self._plain.scores(fresh[:, 0].numpy(), cache.memory, starts, cache.end)
             cache.end += 1
         elif not cache.end and len(self._different) < len(fresh):
