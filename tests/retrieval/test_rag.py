@@ -14,8 +14,8 @@ from sklearn.metrics import ndcg_score
 import panlearn
 from panlearn.retrieval import BM25, RAG, Answer, HybridRetriever
 from panlearn.retrieval._answers import BY_WORDS, Words, cited, sentences, without_unknown
-from panlearn.retrieval.rag import WORDS
 from panlearn.retrieval.evaluation import faithfulness, ranking_metrics
+from panlearn.retrieval.rag import WORDS
 
 TEXTS = {
     "iron": "Iron rusts in damp air. It is heavy. Ships are made of it.",
