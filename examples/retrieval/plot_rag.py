@@ -27,7 +27,7 @@ for name, text in topics.items():
 
 questions = {
     "When is the finally clause executed?": "try",
-    "What does the pass statement do?": "pass",
+    "Which statement is a null operation?": "pass",
     "How is the operator precedence summarised?": "operator-summary",
     "Who composed the Goldberg Variations?": None,
 }
@@ -46,7 +46,7 @@ def careless(prompt):
     return f"{first} [1]. Everybody knows that [9]."
 
 
-answer = RAG(generator=careless).fit(passages, ids=ids).ask("What does the pass statement do?")
+answer = RAG(generator=careless).fit(passages, ids=ids).ask("Which statement is a null operation?")
 print(answer)
 print("cited, but not there:", answer.unknown)
 
@@ -69,15 +69,17 @@ for label, retriever in {"BM25": BM25(), "BM25 and topics": HybridRetriever()}.i
     left.plot(depths, hit, "o-", label=label)
 left.set(xlabel="passages that are looked at", ylabel="share with one of the topic", ylim=(0, 1))
 left.legend()
-parts = [(name, *text.partition(". ")[::2]) for name, text in zip(ids, passages, strict=True)]
-parts = [(name, first, rest) for name, first, rest in parts if len(rest.split()) > 12]
+parts = {}  # a paragraph that several topics have is that of the first
+for name, text in zip(ids, passages, strict=True):
+    first, _, rest = text.partition(". ")
+    if len(rest.split()) > 12:
+        parts.setdefault(" ".join(first.split()), (name, " ".join(rest.split())))
 indexed = set(list(topics)[::2])
-here = [name.split(":")[0] in indexed for name, _, _ in parts]
-half = RAG().fit([rest for (_, _, rest), there in zip(parts, here, strict=True) if there])
-asked = [first for _, first, _ in parts]
+here = [name.split(":")[0] in indexed for name, _ in parts.values()]
+half = RAG().fit([rest for (_, rest), there in zip(parts.values(), here, strict=True) if there])
 least = np.linspace(0.1, 0.9, 9)
 found = np.array(
-    [[a.found for a in half.set_params(min_relevance=value).ask(asked)] for value in least]
+    [[a.found for a in half.set_params(min_relevance=value).ask(list(parts))] for value in least]
 )
 right.plot(least, found[:, here].mean(axis=1), "o-", label="with a passage")
 right.plot(least, found[:, np.logical_not(here)].mean(axis=1), "o-", color="C3", label="without")
