@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import importlib
 from importlib.metadata import version as _version
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from panlearn.compare import compare as compare
 
 __version__ = _version("panlearn")
 
 FAMILIES = (
     "theory",
+    "preprocessing",
     "optimize",
     "linear",
     "bayes",
@@ -44,11 +48,13 @@ _HOMES = {
     "read_parquet": "panlearn.core.sources",
 }
 
-__all__ = ["FAMILIES", "__version__", *FAMILIES, *_HOMES]
+_PACKAGES = ("compare",)  # a function, too
+
+__all__ = ["FAMILIES", "__version__", *FAMILIES, *_PACKAGES, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in FAMILIES:
+    if name in (*FAMILIES, *_PACKAGES):
         return importlib.import_module(f"panlearn.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)

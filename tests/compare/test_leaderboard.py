@@ -14,7 +14,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from panlearn.compare.leaderboard import BASELINE, _choose, compare, make_folds
+from panlearn.compare import compare
+from panlearn.compare.comparison import _choose, make_folds
+from panlearn.compare.leaderboard import BASELINE
 from panlearn.compare.table import as_table
 from panlearn.core.errors import DataError
 from panlearn.linear import Ridge
@@ -199,7 +201,7 @@ def test_unknown_models(diabetes):
 
 @pytest.mark.usefixtures("no_torch")
 def test_models_that_are_left_out_for_want_of_an_extra_are_noted(diabetes, monkeypatch):
-    monkeypatch.setattr("panlearn.compare.leaderboard._all", lambda task: ["Ridge"])
+    monkeypatch.setattr("panlearn.compare.comparison._all", lambda task: ["Ridge"])
     board = compare(*diabetes, time_limit=None)
     assert "left out neural, transformer, " in board.notes[-1]
     assert not compare(*diabetes, models=["Ridge"], time_limit=None).notes

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from panlearn.compare import compare
 from panlearn.compare.files import built_in
-from panlearn.compare.leaderboard import compare
 from panlearn.compare.overview import overview_sentence, overviews
 from panlearn.compare.table import prepare
 

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
+from panlearn.compare import compare
 from panlearn.compare.files import built_in, read_table
-from panlearn.compare.leaderboard import compare
 from panlearn.compare.recipe import Source, compare_code, fit_code, load_code, row_code
 from panlearn.compare.table import prepare
 

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from panlearn.compare.leaderboard import compare
+from panlearn.compare import compare
 from panlearn.compare.recipe import load_code
 from panlearn.compare.report import Part, report
 from panlearn.compare.table import prepare

@@ -19,12 +19,14 @@ from scipy import sparse
 import panlearn
 from panlearn.bayes._class_statistics import ClassRoots, ClassStatistic, ClassSums, ClassVariances
 from panlearn.bayes.categorical_nb import CategoryCounts
+from panlearn.core.columns import Columns
 from panlearn.core.sources import Sequences
 from panlearn.core.starts import RowSample
 from panlearn.core.statistics import Counts, LabelCounts, Moments, RootMoments, Statistic, Sums
 from panlearn.latent._categories import Values
 from panlearn.latent._lloyd import Farthest
-from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature
+from panlearn.preprocessing._labels import TableCounts
 from panlearn.sequence._transition_counts import TransitionCounts
 from panlearn.text._cooccurrence import CooccurrenceCounts
 from panlearn.text._documents import tokenize
@@ -73,6 +75,9 @@ OF = {
     "Moments": lambda rows, weight: Moments.of(rows, weight=weight),
     "RootMoments": lambda rows, weight: RootMoments.of(rows[:, :1], rows[:, 1:], weight=weight),
     "Columns": lambda rows, weight: Columns.of(rows, weight),
+    "TableCounts": lambda rows, weight: TableCounts.of(
+        np.column_stack([_labels(rows), _labels(rows[:, ::-1])]), weight
+    ),
     "Farthest": lambda rows, weight: Farthest.of(rows, weight, CENTRES, np.zeros(D), size=4),
     "RowSample": lambda rows, weight: RowSample.of(rows, weight, size=5),
     "Values": lambda rows, weight: Values.of(_categories(rows), weight),
@@ -99,6 +104,7 @@ ZERO = {
     "Moments": lambda: Moments.zero(D),
     "RootMoments": lambda: RootMoments.zero(D),
     "Columns": lambda: Columns(0.0, np.zeros(D), np.zeros(D)),
+    "TableCounts": lambda: TableCounts.of(np.zeros((0, 2))),
     "Farthest": lambda: Farthest(np.zeros(0), np.zeros((0, D)), 4),
     "Values": lambda: Values.of(np.zeros((0, D))),
     "RowSample": lambda: RowSample(np.zeros(0, np.uint64), np.zeros((0, D)), np.zeros(0), 5),
@@ -165,6 +171,12 @@ def _numbers(statistic):
         pairs = zip(statistic.labels, statistic.count, strict=True)
         order = {label: count for label, count in pairs if count}
         return {"labels": sorted(order), "count": np.array([order[k] for k in sorted(order)])}
+    if isinstance(statistic, TableCounts):
+        values = {"weight": statistic.weight, "missing": statistic.missing, "labels": []}
+        for j, column in enumerate(map(_numbers, statistic.columns)):
+            values["labels"] += column["labels"]
+            values[f"count {j}"] = column["count"]
+        return values
     if isinstance(statistic, ClassStatistic):
         seen = statistic.classes.count > 0
         values = {"labels": list(statistic.classes.labels[seen])}

@@ -8,9 +8,10 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn import Batches
+from panlearn.core.columns import Columns, column_moments
 from panlearn.linear import LogisticRegression
 from panlearn.linear import _logistic_problem as problem_module
-from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature, column_moments
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature
 from panlearn.linear._quasi_newton import LassoModel, lasso_sweeps
 
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 
 from panlearn.bayes._kernels import class_moments, sparse_class_sums
+from panlearn.core.columns import ColumnMap, mapped
 from panlearn.core.sources import ArrayRows, Block, Rows
 from panlearn.core.statistics import LabelCounts, Statistic, _triangle, _two_sum
 
@@ -324,3 +325,17 @@ class ClassRoots(ClassMoments):
 def _squeeze(rows: np.ndarray) -> np.ndarray:
     """Replace many rows by the triangle of their QR decomposition."""
     return rows if len(rows) <= 3 * rows.shape[1] else _triangle(rows)
+
+
+@mapped.register
+def _(statistic: ClassVariances, by: ColumnMap) -> ClassVariances:
+    mean, rest = by.rows(statistic.mean, shifted=True), by.rows(statistic.rest, shifted=False)
+    spread = by.rows(np.sqrt(statistic.scatter), shifted=False)
+    return ClassVariances(statistic.classes, mean, rest, spread**2)
+
+
+@mapped.register
+def _(statistic: ClassRoots, by: ColumnMap) -> ClassRoots:
+    mean, rest = by.rows(statistic.mean, shifted=True), by.rows(statistic.rest, shifted=False)
+    roots = tuple(by.rows(root, shifted=False) for root in statistic.roots)
+    return ClassRoots(statistic.classes, mean, rest, roots)

@@ -80,7 +80,7 @@ def info(name: str, as_json: bool, as_code: bool) -> None:
     if card["formula"]:
         out.print(Text("\n" + indent(card["formula"], "    ") + "\n", style="green"))
     if card["parameters"]:
-        table = Table("parameter", "default", "meaning", box=None, header_style="bold")
+        table = Table("parameter", "allowed", "default", "meaning", box=None, header_style="bold")
         for parameter in card["parameters"]:
             table.add_row(*map(Text, parameter.values()))
         out.print(table)
@@ -97,7 +97,8 @@ def describe(name: str, family: str, thing: Any) -> dict[str, Any]:
     """Read a method's card from its signature and docstring."""
     parts = sections(thing)
     summary, _, rest = parts[""].partition("\n\n")
-    meanings = _entries(parts.get("Parameters", ""))
+    entries = _entries(parts.get("Parameters", ""))
+    allowed = allowed_values(thing)
     # a value, such as a distance with its scores, takes no parameters
     signature = inspect.signature(thing).parameters.values() if callable(thing) else ()
     return {
@@ -109,8 +110,9 @@ def describe(name: str, family: str, thing: Any) -> dict[str, Any]:
         "parameters": [
             {
                 "name": p.name,
+                "allowed": allowed.get(p.name) or entries.get(p.name, ("", ""))[0],
                 "default": "" if p.default is p.empty else repr(p.default),
-                "meaning": meanings.get(p.name, ""),
+                "meaning": entries.get(p.name, ("", ""))[1],
             }
             for p in signature
         ],
@@ -134,15 +136,30 @@ def _formula(text: str) -> str:
     return inspect.cleandoc("\n" + match[1]).strip() if match else ""
 
 
-def _entries(section: str) -> dict[str, str]:
-    """Read ``name : type`` lines and the indented text below each."""
-    entries: dict[str, str] = {}
+def allowed_values(thing: Any) -> dict[str, str]:
+    """What each parameter of an estimator may be, as its fields say."""
+    from panlearn.core.estimator import Estimator
+    from panlearn.core.parameters import _annotations
+    from panlearn.core.parameters import describe as said
+
+    if not (inspect.isclass(thing) and issubclass(thing, Estimator)):
+        return {}
+    return {name: said(kind).replace("typing.", "") for name, kind in _annotations(thing).items()}
+
+
+def _entries(section: str) -> dict[str, tuple[str, str]]:
+    """Read ``name : type`` lines and the indented text below each: type and text by name."""
+    entries: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     for line in section.splitlines():
         if line and not line[0].isspace():
-            names = [n.strip(" *") for n in line.partition(":")[0].split(",")]
+            head, _, kind = line.partition(" : ")
+            names = [n.strip(" *:") for n in head.split(",")]
+            kind = re.sub(r",? default=.*", "", kind).strip()
+            entries |= dict.fromkeys(names, (kind, ""))
         for name in names if line[:1].isspace() else []:
-            entries[name] = f"{entries.get(name, '')} {line.strip()}".strip()
+            kind, text = entries[name]
+            entries[name] = kind, f"{text} {line.strip()}".strip()
     return entries
 
 

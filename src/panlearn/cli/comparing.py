@@ -86,15 +86,9 @@ def compare(
     Numbers, money, percentages, categories, booleans, dates, text and missing values are taken care
     of, and what was done is said.
     """
-    from panlearn.compare import (
-        built_in,
-        compare_density,
-        density_table,
-        leaderboard,
-        prepare,
-        read_table,
-        recipe,
-    )
+    from panlearn import compare as run
+    from panlearn.compare import built_in, read_table, recipe
+    from panlearn.compare.comparison import as_prepared
     from panlearn.compare.density_recipe import compare_density_code, density_load_code
     from panlearn.compare.files import BUILT_IN, GENERATED
     from panlearn.compare.report import Part, report
@@ -114,34 +108,26 @@ def compare(
         "time_limit": time_limit,
         "random_state": seed,
     }
-    if task == "density":
-        options = {k: v for k, v in options.items() if k not in ("metric", "positive")}
     parts: list[Part] = []
     with progress_bar() as bar:
         line = bar.add_task("starting", total=None)
         for source in sources:
             frame = read_table(source) if file else built_in(source)
             place = source if file else f"built-in:{source}"
-            show = partial(_show, bar, line, source)
-            if task == "density":
-                prepared = density_table(frame, rows, seed)
+            prepared = as_prepared(frame, target, task, rows, seed)
+            density = task == "density"
+            if density:
                 load = density_load_code(place, rows, seed)
-                if as_code:
-                    click.echo(compare_density_code(load, options), nl=False)
-                    continue
-                board = compare_density(prepared.X, progress=show, **options)
-                parts.append(Part(f"density of {source}", board, prepared.notes, load))
-                continue
-            prepared = prepare(frame, target, task, rows, seed)
-            load = recipe.load_code(place, prepared.target, task, rows, seed)
+            else:
+                load = recipe.load_code(place, prepared.target, task, rows, seed)
             if as_code:
-                click.echo(recipe.compare_code(load, options), nl=False)
+                write = compare_density_code if density else recipe.compare_code
+                click.echo(write(load, options), nl=False)
                 continue
-            decided: Any = prepared.task  # no density, which went its own way above
-            board = leaderboard.compare(
-                prepared.X, prepared.y, task=decided, progress=show, **options
-            )
+            show = partial(_show, bar, line, source)
+            board = run(prepared, progress=show, **options)
             title = f"{prepared.target} in {source}" if len(sources) == 1 else source
+            title = f"density of {source}" if density else title
             parts.append(Part(title, board, prepared.notes, load))
             if board.interrupted:
                 break
@@ -200,6 +186,7 @@ def _record(part: Part, report_path: str | None) -> dict:
                 "predict_seconds": row.predict_seconds,
                 "error": row.error,
                 "warnings": row.warnings,
+                "importance": row.importance,
                 "code": script(board, row, part.load),
             }
             for rank, row in enumerate(board.rows, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
@@ -18,10 +18,9 @@ import panlearn
 from panlearn.compare.leaderboard import BASELINE, Leaderboard, place
 from panlearn.compare.metrics import Metric
 from panlearn.compare.models import build, families_left_out, unknown
-from panlearn.compare.preparation import preprocessor
+from panlearn.compare.running import Progress, run_each, silent
 from panlearn.compare.scoring import Row, distinct, reason
 from panlearn.compare.table import Table, as_table
-from panlearn.compare.timed import JobCrashedError, TimedWorker
 from panlearn.core.density import Density
 from panlearn.core.errors import DataError, count
 from panlearn.core.random import generator
@@ -115,13 +114,13 @@ def compare_density(
     cv: int = 3,
     time_limit: float | None = 60.0,
     random_state: int = 0,
-    progress: Callable[[str, int, int], None] = lambda name, done, total: None,
+    progress: Progress = silent,
 ) -> Leaderboard:
     """Fit models of rows on the same folds, and rank them by what they say of rows held out.
 
     Parameters
     ----------
-    X : array or data frame of shape (n, d)
+    X : array or data frame of shape (n, d), or Table
         The rows; columns that are no numbers are left out.
     models : iterable of str or estimator, optional
         Names of the library's models, or estimators; all that have a density or draw rows, if None.
@@ -152,31 +151,20 @@ def compare_density(
     >>> [row.name for row in board.rows]
     ['GaussianMixture', 'baseline']
     """
-    table = density_table(pd.DataFrame(X))
+    table = X if isinstance(X, Table) else density_table(pd.DataFrame(X))
     folds = KFold(min(cv, len(table.X) // 10), shuffle=True, random_state=random_state)
-    chosen = _choose(models, random_state)
-    rows: list[Row] = []
-    interrupted = False
-    with TimedWorker(table.X) as worker:
-        for done, (name, model) in enumerate(chosen.items()):
-            progress(name, done, len(chosen))
-            pipeline = Pipeline([("prepare", preprocessor(table.X, model)), ("model", model)])
-            if interrupted:
-                rows.append(Row(name, pipeline, error="not run: interrupted"))
-                continue
-            try:
-                job = (measure, name, pipeline, folds, random_state)
-                rows.append(worker.run(*job, limit=time_limit))
-            except (TimeoutError, JobCrashedError) as error:
-                rows.append(Row(name, pipeline, error=str(error)))
-            except KeyboardInterrupt:
-                interrupted = True
-                rows.append(Row(name, pipeline, error="interrupted"))
-            except Exception as error:
-                rows.append(Row(name, pipeline, error=reason(error)))
+    rows, interrupted = run_each(
+        _choose(models, random_state),
+        (table.X,),
+        measure,
+        (folds, random_state),
+        columns=table.X,
+        time_limit=time_limit,
+        progress=progress,
+    )
     rows.sort(key=lambda row: place(row, METRICS))
     notes = tuple(families_left_out() if models is None else [])
-    return Leaderboard(rows, table, METRICS, folds, (*table.notes, *notes), interrupted)
+    return Leaderboard(rows, table, METRICS, folds, notes, interrupted)
 
 
 def measure(X: pd.DataFrame, name: str, pipeline: Pipeline, folds: KFold, seed: int) -> Row:
@@ -247,10 +235,10 @@ def _drawn(model: Any, n: int, seed: int) -> np.ndarray:
 
 def _choose(
     models: Iterable[str | BaseEstimator] | None, random_state: int
-) -> dict[str, BaseEstimator]:
+) -> dict[str, BaseEstimator | str]:
     """Collect the models by name, the baseline first."""
     known = density_models()
-    chosen: dict[str, BaseEstimator] = {BASELINE: IndependentNormals()}
+    chosen: dict[str, BaseEstimator | str] = {BASELINE: IndependentNormals()}
     for model in known if models is None else models:
         name = type(model).__name__
         if isinstance(model, str):

@@ -37,7 +37,8 @@ def compare_density_code(load: list[str], options: dict[str, Any]) -> str:
     """Write a script that makes the whole leaderboard of densities."""
     source = _reading(load)
     source.imports.add(("panlearn.compare", "compare_density"))
-    arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
+    asked = {k: v for k, v in options.items() if v is not None}
+    arguments = ", ".join(f"{k}={v!r}" for k, v in asked.items())
     body = [*load, f"board = compare_density(X, {arguments})", "print(board.frame())"]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 

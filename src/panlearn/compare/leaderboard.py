@@ -1,38 +1,17 @@
-"""Cross-validate every estimator that applies to a table, beside a baseline that learns nothing."""
+"""The outcome of a comparison: rows from best to worst, and what can be said of them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from panlearn.compare.metrics import (
-    Metric,
-    check_metrics,
-    is_imbalanced,
-    metrics_for,
-    positive_class,
-)
-from panlearn.compare.models import (
-    BY_NAME,
-    estimators,
-    families_left_out,
-    find_estimator,
-    first_try,
-)
-from panlearn.compare.preparation import preprocessor
-from panlearn.compare.scoring import Folds, Row, reason, score
-from panlearn.compare.table import Table, Task, as_table
-from panlearn.compare.timed import JobCrashedError, TimedWorker
-from panlearn.core.errors import DataError
+from panlearn.compare.metrics import Metric
+from panlearn.compare.scoring import Folds, Row
+from panlearn.compare.table import Table
 from panlearn.evaluate.comparison import Comparison, corrected_t_test
 
 BASELINE = "baseline"
@@ -178,149 +157,18 @@ class Leaderboard:
             records.append(record | {"error": row.error, "warnings": "; ".join(row.warnings)})
         return pd.DataFrame(records, index=pd.RangeIndex(1, len(records) + 1, name="rank"))
 
+    def importances(self) -> pd.DataFrame:
+        """What each column is worth to each model, a column a model, the best model first.
 
-def compare(
-    X: Any,
-    y: Any,
-    *,
-    task: Task = "auto",
-    models: Iterable[str | BaseEstimator] | None = None,
-    metric: str | Iterable[str] | None = None,
-    positive: Any = None,
-    cv: int = 5,
-    time_limit: float | None = 60.0,
-    random_state: int = 0,
-    progress: Callable[[str, int, int], None] = lambda name, done, total: None,
-) -> Leaderboard:
-    """Cross-validate models on one table, on the same folds, beside a baseline.
-
-    Parameters
-    ----------
-    X : array or data frame of shape (n, d)
-        Numbers, strings, booleans, dates; missing values are fine.
-    y : array of shape (n,)
-        Labels or numbers.
-    task : {"auto", "classification", "regression"}
-        What to learn; ``"auto"`` looks at y.
-    models : iterable of str or estimator, optional
-        Names of the library's estimators, paths such as ``"sklearn.svm.SVC"``, or estimators. All
-        of the library's that suit the task, if None.
-    metric : str or iterable of str, optional
-        Names of scikit-learn's scorers; the first ranks, all are shown. By default numbers are
-        ranked by R², classes by balanced accuracy; where a class is rarer than half of an equal
-        share, two by the area under the ROC curve and more by log loss.
-    positive : label, optional
-        The class of two that curves and scores of one class are about; the last if None.
-    cv : int
-        Number of folds, shuffled, and stratified for classes.
-    time_limit : float, optional
-        Seconds that one model may take, for all folds and the final fit together; then its process
-        is killed and the row says so. None: no limit, and no process of its own.
-    random_state : int
-        Seed of the folds and of every model that takes one.
-    progress : callable
-        Called with the name of the model that starts next, how many are done, and how many there
-        are.
-
-    Returns
-    -------
-    Leaderboard
-        Rows from best to worst; a model that fails or runs out of time is a row with its reason.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.linear_model import RidgeClassifier
-    >>> from panlearn.compare import compare
-    >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> board = compare(X, y, models=[RidgeClassifier()], time_limit=None)
-    >>> [row.name for row in board.rows]
-    ['RidgeClassifier', 'baseline']
-    >>> bool(board.best.mean(board.metrics[0]) > 0.95)
-    True
-    """
-    table = as_table(X, y, task)
-    folds, notes = make_folds(table, cv, random_state)
-    names = [metric] if isinstance(metric, str) else list(metric or ())
-    about = None
-    if table.task == "classification":
-        about = positive_class(np.unique(table.y), positive)
-    elif positive is not None:
-        raise DataError(f"positive={positive!r}: a quantity has no classes")
-    metrics = metrics_for(table.task, table.y, names, about)
-    check_metrics(metrics, table.task, table.y)
-    if not names and table.task == "classification" and is_imbalanced(table.y):
-        notes.append(f"ranked by {metrics[0].name}, for a class is rare (--metric overrides)")
-    if about is not None:
-        notes.append(f"the positive class is {str(about)!r} (--positive overrides)")
-    chosen = _choose(models, table.task, random_state)
-    notes += families_left_out() if models is None else []
-    rows: list[Row] = []
-    interrupted = False
-    with TimedWorker(table.X, table.y) as worker:
-        for done, (name, model) in enumerate(chosen.items()):
-            progress(name, done, len(chosen))
-            if isinstance(model, str):
-                rows.append(Row(name, None, error=model))
-                continue
-            pipeline = Pipeline([("prepare", preprocessor(table.X, model)), ("model", model)])
-            if interrupted:
-                rows.append(Row(name, pipeline, error="not run: interrupted"))
-                continue
-            try:
-                rows.append(worker.run(score, name, pipeline, metrics, folds, limit=time_limit))
-            except (TimeoutError, JobCrashedError) as error:
-                rows.append(Row(name, pipeline, error=str(error)))
-            except KeyboardInterrupt:
-                interrupted = True
-                rows.append(Row(name, pipeline, error="interrupted"))
-            except Exception as error:
-                rows.append(Row(name, pipeline, error=reason(error)))
-    rows.sort(key=lambda row: place(row, metrics))
-    return Leaderboard(rows, table, metrics, folds, tuple(notes), interrupted, about)
+        An entry is how much worse the first metric that a model offers gets on rows held out when
+        the entries of one column are shuffled; what matters most to the best model is on top.
+        """
+        found = {row.name: row.importance for row in self.rows if row.importance}
+        frame = pd.DataFrame(found, index=list(self.table.X.columns))
+        return frame if frame.empty else frame.sort_values(frame.columns[0], ascending=False)
 
 
 def place(row: Row, metrics: tuple[Metric, ...]) -> tuple:
     """By the first metric; what does not offer it after, by the next that it has."""
     values = [-m.sign * row.mean(m) for m in metrics]
     return row.failed, *(place for v in values for place in (np.isnan(v), np.nan_to_num(v)))
-
-
-def make_folds(table: Table, cv: int, random_state: int) -> tuple[Folds, list[str]]:
-    """Shuffled folds, fewer than asked where the rows do not suffice, and a note if so."""
-    if table.task == "classification":
-        counts = Counter(table.y.tolist())
-        rare, least = min(counts.items(), key=lambda item: item[1])
-        what, splitter = f"the class {rare!r} has", StratifiedKFold
-    else:
-        # R squared needs two rows in each fold.
-        what, least, splitter = "the table has", len(table.y) // 2, KFold
-    if least < 2:
-        rows = "1 row" if table.task == "classification" else f"{len(table.y)} rows"
-        raise DataError(f"{what} only {rows}, too few to cross-validate: add rows or merge classes")
-    notes = [] if least >= cv else [f"{least} folds instead of {cv}: {what} too few rows for more"]
-    return splitter(min(cv, least), shuffle=True, random_state=random_state), notes
-
-
-def _choose(
-    models: Iterable[str | BaseEstimator] | None, task: str, random_state: int
-) -> dict[str, BaseEstimator | str]:
-    """Collect the models by name, the baseline first; one that needs arguments is its error."""
-    dummy = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
-    chosen: dict[str, BaseEstimator | str] = {BASELINE: dummy}
-    for model in _all(task) if models is None else models:
-        name = type(model).__name__
-        if isinstance(model, str):
-            cls = find_estimator(model, task)
-            name = cls.__name__ + (" (sklearn)" if model.startswith("sklearn.") else "")
-            try:
-                model = first_try(cls, random_state)
-            except TypeError as error:
-                model = reason(error)
-        count = sum(key.partition(" #")[0] == name for key in chosen)
-        chosen[f"{name} #{count + 1}" if count else name] = model
-    return chosen
-
-
-def _all(task: str) -> list[str]:
-    return [name for name in estimators(task) if name not in BY_NAME]

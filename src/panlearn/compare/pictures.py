@@ -17,6 +17,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import LearningCurveDisplay
 
+from panlearn.compare.decisions import unwrapped
 from panlearn.compare.density_pictures import density_plots
 from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
@@ -26,6 +27,7 @@ from panlearn.plot import CoefficientsDisplay
 
 MOST_MODELS = 5
 MOST_CLASSES = 6
+MOST_COLUMNS = 20
 
 
 def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -> list[Picture]:
@@ -47,7 +49,10 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
         yield from _regression(board, best)
     if curve:
         yield _learning_curve(board, best, time_limit)
-    linear = [r for r in board.rows if r.pipeline is not None and hasattr(r.pipeline[-1], "coef_")]
+    if best.importance:
+        yield _importance(board, best)
+    good = [row for row in board.rows if row.pipeline is not None and not row.failed]
+    linear = [r for r in good if hasattr(unwrapped(r.pipeline)[-1], "coef_")]
     if linear:
         yield _coefficients(linear[0])
 
@@ -64,12 +69,12 @@ def fold_scores(board: Leaderboard) -> Plot:
             ax.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.35, ms=6)
             ax.plot(row.mean(metric), place, "|", color=colour, ms=18, mew=2.5)
         ax.set_yticks(range(len(rows)), [_short(r.name) for r in reversed(rows)])
-        ax.set_xlabel(metric.name)
+        ax.set_xlabel(f"{metric.name}{_about(board)}")
 
     means = ", ".join(f"{r.name} {r.mean(metric):.3f}" for r in rows[:8])
     return Plot(
         "Scores, fold by fold",
-        f"Each dot is one fold, each bar the mean of {metric.name}.",
+        f"Each dot is one fold, each bar the mean of {metric.name}{_about(board)}.",
         f"Dot plot of {metric.name} by model. Means: {means}.",
         draw,
         height=max(4.2, 0.32 * len(rows) + 1.0),
@@ -122,7 +127,7 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     right = np.mean(best.predictions["predict"] == y)
     yield Plot(
         "Confusion matrix",
-        f"{best.name}, on rows held out.",
+        f"{best.name}, on rows held out{_positive(board)}.",
         f"Confusion matrix of {best.name} over {len(classes)} classes: {right:.1%} are right.",
         lambda ax: _confusion(ax, y, best.predictions["predict"]),
     )
@@ -162,6 +167,11 @@ def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str
 def _about(board: Leaderboard) -> str:
     """The positive class, as the label of an axis names it."""
     return "" if board.positive is None else f" of {_short(str(board.positive))}"
+
+
+def _positive(board: Leaderboard) -> str:
+    """The positive class, as a caption names it."""
+    return "" if board.positive is None else f"; positive is {str(board.positive)!r}"
 
 
 def _legend_below(ax: Axes) -> None:
@@ -215,7 +225,8 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
     metric = board.metrics[0]
     try:
         with TimedWorker(board.table.X, board.table.y) as worker:
-            curve: Any = worker.run(learn, clone(best.pipeline), metric, board.cv, limit=time_limit)
+            model = clone(best.compared or best.pipeline)
+            curve: Any = worker.run(learn, model, metric, board.cv, limit=time_limit)
     except (TimeoutError, JobCrashedError) as error:
         curve = str(error)
 
@@ -227,12 +238,33 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
             train_sizes=sizes, train_scores=train, test_scores=test, score_name=metric.name
         ).plot(ax=ax, fill_between_kw={"alpha": 0.18})
         ax.set_xlabel("rows to learn from")
+        _legend_below(ax)
 
     return Plot(
         "Learning curve",
-        f"{best.name}: if the curve for held-out rows still gets better, more rows will help.",
+        f"{best.name}: if the curve for held-out rows still gets better, more rows will "
+        f"help{_positive(board)}.",
         f"{metric.name} of {best.name} against the number of training rows.",
         draw,
+    )
+
+
+def _importance(board: Leaderboard, row: Row) -> Plot:
+    """Bars of how much worse the model gets without each column."""
+    metric = next(m for m in board.metrics if m.name in row.scores)
+    found = sorted(row.importance.items(), key=lambda item: item[1])[-MOST_COLUMNS:]
+
+    def draw(ax: Axes) -> None:
+        ax.barh([_short(name) for name, _ in found], [value for _, value in found], color=LINES[0])
+        ax.set_xlabel(f"{metric.name} lost{_about(board)}")
+
+    top = ", ".join(f"{name} {value:.3f}" for name, value in found[::-1][:5])
+    return Plot(
+        "Importance of columns",
+        f"{row.name}: what its {metric.name} loses on rows held out when a column is shuffled.",
+        f"Bars of permutation importance of {row.name}. Largest: {top}.",
+        draw,
+        height=max(4.2, 0.28 * len(found) + 1.0),
     )
 
 
@@ -242,7 +274,9 @@ def _coefficients(row: Row) -> Plot:
         "Coefficients",
         f"{row.name}, the best linear model: its {most} largest, for features on one scale.",
         f"Bars of the largest coefficients of {row.name} with the names of their features.",
-        lambda ax: CoefficientsDisplay.from_estimator(row.pipeline, max_features=most, ax=ax),
+        lambda ax: CoefficientsDisplay.from_estimator(
+            unwrapped(row.pipeline), max_features=most, ax=ax
+        ),
         height=5.2,
     )
 

@@ -17,6 +17,17 @@ from panlearn.compare.table import N_BINS, N_WORDS, kind_of, tidy_column
 from panlearn.core.errors import DataError, did_you_mean
 from panlearn.text import TfidfVectorizer
 
+# Models whose solution is not unique if columns are collinear, as all indicators of a column are
+# beside an intercept.
+UNPENALISED = (
+    "HuberRegressor",
+    "LeastAbsoluteDeviations",
+    "LinearDiscriminantAnalysis",
+    "LinearRegression",
+    "QuadraticDiscriminantAnalysis",
+    "RecursiveLeastSquares",
+)
+
 
 def preprocessor(X: pd.DataFrame, model: Any) -> ColumnTransformer:
     """Build scikit-learn's usual transformers for the columns, of the kind that the model takes."""
@@ -36,6 +47,7 @@ def preprocessor(X: pd.DataFrame, model: Any) -> ColumnTransformer:
             min_frequency=0.01,
             max_categories=50,
             sparse_output=False,
+            drop="first" if type(model).__name__ in UNPENALISED else None,
         )
         parts.append(("category", make_pipeline(fill, encode), categories))
     if not get_tags(model).input_tags.categorical:  # which has no use for weights of words

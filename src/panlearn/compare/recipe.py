@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from panlearn.compare.leaderboard import Leaderboard
-from panlearn.compare.metrics import offered
+from panlearn.compare.metrics import Metric, offered
 from panlearn.compare.scoring import Row
 from panlearn.kernel._kernel import Kernel, Product, Sum
 
@@ -24,7 +24,7 @@ class Source:
 
     def __init__(self) -> None:
         self.imports: set[tuple[str, str]] = set()
-        self.columns: dict[str, list[str]] = {}
+        self.columns: dict[str, Any] = {}
 
     def of(self, value: Any, indent: int = 0) -> str:
         """Write a value as an expression, on several lines if it is long."""
@@ -40,6 +40,9 @@ class Source:
         if isinstance(value, tuple):
             parts = [self.of(v, indent) for v in value]
             return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
+        if hasattr(value, "get_n_splits"):
+            self.imports.add(("sklearn.model_selection", type(value).__name__))
+            return repr(value)
         if isinstance(value, float) and not math.isfinite(value):
             return f'float("{value}")'
         if isinstance(value, str):
@@ -79,7 +82,7 @@ class Source:
         columns: Any = pipeline[0]
         lists = {f"{part}_columns": names for part, _, names in columns.transformers}
         lines = [f"{variable} = {self.of(names)}" for variable, names in lists.items()]
-        self.columns = lists
+        self.columns |= lists
         return [*lines, f"model = {self.of(pipeline)}"]
 
     def name(self, cls: type) -> str:
@@ -135,13 +138,15 @@ def load_code(source: str, target: str, task: str, rows: int | None, seed: int) 
 
 def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
     """Write a script that cross-validates one row again and prints the same numbers."""
-    if row.pipeline is None:
+    pipeline = row.compared or row.pipeline
+    if pipeline is None:
         return ""
     source = Source()
     source.imports |= _used(load) | {("sklearn.model_selection", "cross_validate")}
+    _name_scorer(source, board, pipeline)
     body = [
         *load,
-        *source.model(row.pipeline),
+        *source.model(pipeline),
         fold_code(board, source),
         f"scoring = {_scoring(board, row, source)}",
         'scores = cross_validate(model, X, y, cv=cv, scoring=scoring, error_score="raise")',
@@ -152,17 +157,30 @@ def row_code(board: Leaderboard, row: Row, load: list[str]) -> str:
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 
 
+def _name_scorer(source: Source, board: Leaderboard, pipeline: Pipeline) -> None:
+    """Let a scorer that a model chooses its threshold by be written as it is made."""
+    given = getattr(pipeline[-1], "scoring", None)
+    for metric in board.metrics:
+        if metric.positive is not None and repr(given) == repr(metric.measure):
+            source.imports.add(("panlearn.compare", "scorer"))
+            source.columns[_scorer_code(metric, source)] = given
+
+
+def _scorer_code(metric: Metric, source: Source) -> str:
+    label = metric.positive.item() if hasattr(metric.positive, "item") else metric.positive
+    about = "" if label is None else f", positive={source.of(label)}"
+    return f"scorer({source.of(metric.scorer)}{about})"
+
+
 def _scoring(board: Leaderboard, row: Row, source: Source) -> str:
     """The names of scikit-learn's scorers, or the scorers where they are about one class."""
-    metrics = offered(row.pipeline, board.metrics) if row.pipeline else []
+    metrics = [m for m in board.metrics if m.name in row.scores]
+    if not metrics and row.pipeline is not None:
+        metrics = offered(row.pipeline, board.metrics)
     if all(m.positive is None for m in metrics):
         return source.of([m.scorer for m in metrics])
     source.imports.add(("panlearn.compare", "scorer"))
-    parts = []
-    for m in metrics:
-        label = m.positive.item() if hasattr(m.positive, "item") else m.positive
-        about = "" if label is None else f", positive={source.of(label)}"
-        parts.append(f"{source.of(m.scorer)}: scorer({source.of(m.scorer)}{about})")
+    parts = [f"{source.of(m.scorer)}: {_scorer_code(m, source)}" for m in metrics]
     return "{" + ", ".join(parts) + "}"
 
 
@@ -181,7 +199,7 @@ def compare_code(load: list[str], options: dict[str, Any]) -> str:
     source.imports |= _used(load) | {("panlearn.compare", "compare")}
     asked = {k: v for k, v in options.items() if v is not None}
     arguments = ", ".join(f"{k}={v!r}" for k, v in asked.items())
-    body = [*load, f"board = compare(X, y, task=table.task, {arguments})", "print(board.frame())"]
+    body = [load[0], f"board = compare(table, {arguments})", "print(board)"]
     return "\n".join([*source.import_lines(), "", *body]) + "\n"
 
 

@@ -19,6 +19,8 @@ from panlearn.compare.scoring import Row
 
 TIE = "the folds cannot tell it from the best: corrected t-test at 95 %"
 
+MOST_NAMED = 5  # columns, beside the code of a model
+
 
 @dataclass(frozen=True)
 class Part:
@@ -183,6 +185,10 @@ def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
     said = "".join(
         f'<p class="said">{escape(text)}</p>' for text in (row.error, *row.warnings) if text
     )
+    if row.importance:
+        top = sorted(row.importance.items(), key=lambda item: -item[1])[:MOST_NAMED]
+        words = ", ".join(f"{name} {value:.3f}" for name, value in top)
+        said += f'<p class="said">Most important on rows held out: {escape(words)}</p>'
     code = ""
     if row.pipeline is not None:
         code = (

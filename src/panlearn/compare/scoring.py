@@ -10,18 +10,28 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
+from sklearn.inspection import permutation_importance
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate, learning_curve
 from sklearn.pipeline import Pipeline
 
+from panlearn.compare.decisions import settled
+from panlearn.compare.forecast import too_slow
 from panlearn.compare.metrics import Metric, offered
 
 Folds: TypeAlias = KFold | StratifiedKFold
+SHUFFLES = 5  # of each column, for its importance
+MOST_SHUFFLED, FEWEST_SHUFFLED = 1000, 50  # rows of them
 RAISE: Any = "raise"  # scikit-learn's default, NaN, hides the type from checkers
 
 
 @dataclass(frozen=True)
 class Row:
-    """One model's result: a value of each metric for each fold, or the reason why there is none."""
+    """One model's result: a value of each metric for each fold, or the reason why there is none.
+
+    ``pipeline`` is fitted to all rows; ``compared`` is what was cross-validated, if that is another
+    one, because it chose its threshold anew in every fold.
+    """
 
     name: str
     pipeline: Pipeline | None
@@ -32,6 +42,8 @@ class Row:
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     error: str = ""
+    importance: dict[str, float] = field(default_factory=dict)
+    compared: Pipeline | None = None
 
     @property
     def failed(self) -> bool:
@@ -61,12 +73,16 @@ def score(
     pipeline: Pipeline,
     metrics: tuple[Metric, ...],
     folds: Folds,
+    limit: float | None = None,
 ) -> Row:
     """Cross-validate one pipeline, then fit it to all rows; runs in the child process."""
     start = perf_counter()
     measured = offered(pipeline, metrics)
     if not measured:
         return Row(name, pipeline, error="it has no predict")
+    if slow := too_slow(X, y, pipeline, folds.n_splits + 1, limit):
+        return Row(name, pipeline, error=slow)
+    compared = clone(pipeline)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -82,11 +98,12 @@ def score(
             )
             predictions, seconds = _out_of_fold(result, X, len(y))
             pipeline.fit(X, y)
+            worth = _importance(result, X, y, measured[0], perf_counter() - start)
         except Exception as error:
             return Row(name, pipeline, error=reason(error), warnings=distinct(caught))
     return Row(
         name,
-        pipeline,
+        settled(pipeline),
         scores={m.name: m.sign * result[f"test_{m.scorer}"] for m in measured},
         # The median, because the first fold may compile or load something.
         fit_seconds=float(np.median(result["fit_time"])),
@@ -94,7 +111,39 @@ def score(
         total_seconds=perf_counter() - start,
         predictions=predictions,
         warnings=distinct(caught),
+        importance=worth,
+        compared=compared,
     )
+
+
+def _importance(
+    result: dict[str, Any], X: pd.DataFrame, y: np.ndarray, metric: Metric, spent: float
+) -> dict[str, float]:
+    """How much worse the first fold's model gets on rows held out if a column is shuffled.
+
+    It takes a small part of what the comparison took: with slow answers, fewer rows do. A model
+    that cannot be asked so, as where rows of one class alone are left, has none.
+    """
+    model = result["estimator"][0]
+    order = np.random.default_rng(0).permutation(result["indices"]["test"][0])
+    held_out = order[:MOST_SHUFFLED]
+    begun = perf_counter()
+    metric.measure(model, X.iloc[held_out], y[held_out])
+    expected = (perf_counter() - begun) * SHUFFLES * X.shape[1]
+    share = min(1.0, max(0.2 * spent, 0.2) / max(expected, 1e-9))
+    some = held_out[: max(FEWEST_SHUFFLED, int(share * len(held_out)))]
+    try:
+        found = permutation_importance(
+            model,
+            X.iloc[some],
+            y[some],
+            scoring=metric.measure,
+            n_repeats=SHUFFLES,
+            random_state=0,
+        )
+    except ValueError:
+        return {}
+    return dict(zip(X.columns, found.importances_mean.tolist(), strict=True))
 
 
 def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, folds: Folds) -> Any:

@@ -111,7 +111,9 @@ def _read_target(y: pd.Series, name: str) -> tuple[pd.Series, list[str]]:
 
 
 def _tidy_target(y: pd.Series, name: str, task: Task) -> tuple[np.ndarray, Any, str]:
-    """Decide between classes and a quantity and say why."""
+    """Decide between classes and a quantity and say why; a date is neither."""
+    if types.is_datetime64_any_dtype(y) or y.map(lambda v: hasattr(v, "isoformat")).any():
+        raise DataError(f"the target {name!r} holds dates; turn them into a number first")
     distinct = y.nunique()
     if distinct < 2:
         raise DataError(f"the target {name!r} has a single value, {y.iloc[0]!r}: nothing to learn")
@@ -125,8 +127,6 @@ def _tidy_target(y: pd.Series, name: str, task: Task) -> tuple[np.ndarray, Any, 
         why = f"{task}, because the target {name!r} has {distinct:,} {kind} (--task overrides)"
     else:
         why = f"{task}, as asked"
-    if types.is_datetime64_any_dtype(y):
-        raise DataError(f"the target {name!r} holds dates; turn them into a number first")
     if task == "regression":
         if not numeric:
             raise DataError(f"regression needs a number as target; {name!r} holds {y.iloc[0]!r}")

@@ -19,6 +19,8 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
+from panlearn.core.elsewhere import anywhere
+from panlearn.core.interrupts import as_interrupt
 from panlearn.core.labels import is_missing, plain_labels
 
 # What a model answers with. A log density or probability may be that of the impossible.
@@ -142,7 +144,7 @@ def answering(method: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     run.__dict__["_has_door"] = True
-    return run
+    return anywhere(run) if checked else run
 
 
 def admit_all(
@@ -202,6 +204,8 @@ def told(given: Mapping[str, Any], numeric: Callable[[], Container[str]]) -> Ite
     """
     try:
         yield
+    except SystemError as error:  # Ctrl-C in a compiled kernel
+        raise as_interrupt(error) from None
     except (TypeError, ValueError, OverflowError, RuntimeError, AttributeError) as error:
         names = numeric()
         for name, value in given.items():

@@ -93,7 +93,7 @@ def require_weighing(estimator: Any, weight: Any) -> None:
 def require_source(estimator: Any, X: Any, y: Any = None) -> None:
     """Refuse samples that come from where the class does not take them from."""
     can: Capabilities = estimator.capabilities
-    source = _source(estimator, X, y)
+    source = source_of(estimator, X, y)
     if source in can.sources:
         return
     takes = " or ".join(_WORDS[s] for s in can.sources)
@@ -108,7 +108,8 @@ def require_source(estimator: Any, X: Any, y: Any = None) -> None:
     )
 
 
-def _source(estimator: Any, X: Any, y: Any) -> Source:
+def source_of(estimator: Any, X: Any, y: Any = None) -> Source:
+    """Where samples come from, given what an estimator takes for one."""
     if is_dask(X):
         return "dask"
     if isinstance(X, Batches):

@@ -18,28 +18,17 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import panlearn
+from panlearn.core import foreign
 from panlearn.core.estimator import Estimator
 from panlearn.core.extras import MissingExtraError
 from panlearn.core.learned import check_learned
 from panlearn.core.value import Value
 
-_SCIKIT_LEARN = {
-    f"sklearn.{module}.{name}"
-    for module, names in {
-        "pipeline": "Pipeline FeatureUnion",
-        "compose": "ColumnTransformer TransformedTargetRegressor",
-        "impute": "SimpleImputer MissingIndicator",
-        "dummy": "DummyClassifier DummyRegressor",
-        "decomposition": "TruncatedSVD",
-        "preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler OneHotEncoder "
-        "OrdinalEncoder LabelEncoder LabelBinarizer PolynomialFeatures FunctionTransformer "
-        "QuantileTransformer PowerTransformer Normalizer Binarizer KBinsDiscretizer",
-    }.items()
-    for name in names.split()
-}
 _SPARSE = (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _KEPT_PRIVATE = ("_sklearn_output_config",)
+_STATISTICS = ("core.statistics", "core.columns")
+_OWN = ("panlearn.preprocessing.Pipeline",)  # scikit-learn's, with a method more
 
 
 class Encoder:
@@ -65,7 +54,8 @@ class Encoder:
 
     def _encode_object(self, value: Any) -> Any:
         if isinstance(value, np.ma.MaskedArray):
-            raise TypeError("cannot save a masked array: its mask would be lost")
+            parts = [self.encode(p) for p in (value.data, np.ma.getmaskarray(value))]
+            return {"#": "masked", "parts": parts}
         if isinstance(value, np.ndarray | np.generic):
             return self._encode_array(value)
         if isinstance(value, list):
@@ -124,16 +114,16 @@ class Encoder:
                 f"cannot save a {type(value).__name__}: panlearn.save takes panlearn's estimators, "
                 "common scikit-learn transformers, numbers, strings, arrays and their containers"
             )
-        _check_harmless(value)
+        foreign.check_harmless(value)
         encoded = {key: self.encode(v) for key, v in sorted(_state(value).items())}
         return {"#": "object", "class": name, "state": encoded}
 
 
 def _state(value: Any) -> dict[str, Any]:
     """What of an object is saved: of a value its fields alone, for it may keep what it derived."""
-    if not isinstance(value, BaseEstimator):
+    if isinstance(value, Value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    state = value.__getstate__()
+    state = foreign.state_of(value)
     if isinstance(value, Estimator):
         return {k: v for k, v in state.items() if not k.startswith("_") or k in _KEPT_PRIVATE}
     return state
@@ -201,6 +191,12 @@ class Decoder:
                 array = array.astype(str)
         return array.reshape(code["shape"])
 
+    def _masked(self, code: dict) -> np.ma.MaskedArray:
+        data, mask = (self.decode(part) for part in code["parts"])
+        if data.shape != mask.shape or mask.dtype != bool:
+            raise ValueError("the mask of an array does not fit")
+        return np.ma.MaskedArray(data, mask)
+
     def _sparse(self, code: dict) -> Any:
         make = {f.__name__: f for f in _SPARSE}[code["kind"]]
         matrix = make(tuple(self.decode(c) for c in code["parts"]), shape=tuple(code["shape"]))
@@ -227,9 +223,7 @@ class Decoder:
         _check_attributes(cls, state)
         if issubclass(cls, Value):
             return cls(**state)
-        value: Any = object.__new__(cls)
-        value.__setstate__(state)
-        _check_harmless(value)
+        value = foreign.revived(cls, state)
         if isinstance(value, Estimator):
             check_learned(value)
         return value
@@ -237,7 +231,7 @@ class Decoder:
 
 _TAGS = {
     *("float", "tuple", "set", "frozenset", "dict", "slice", "dtype", "scalar type", "array"),
-    *("objects", "sparse", "random", "object"),
+    *("objects", "sparse", "random", "object", "masked"),
 }
 
 
@@ -249,15 +243,6 @@ def _checked_dtype(text: str, kinds: str = "biufcUSmMO") -> np.dtype:
     return np.dtype(text)
 
 
-def _check_harmless(value: Any) -> None:
-    """Refuse what lets a model run code that lies elsewhere: a pipeline's cache is pickles."""
-    if getattr(value, "memory", None) is not None:
-        raise TypeError(
-            f"cannot save or load a {type(value).__name__} with memory={value.memory!r}, a cache "
-            "whose files are run as they are read; set memory=None"
-        )
-
-
 def _rank(member: Any) -> tuple[str, str]:
     """What orders a set, so that the same set is always the same file."""
     return type(member).__name__, repr(member)
@@ -266,7 +251,7 @@ def _rank(member: Any) -> tuple[str, str]:
 def _public_name(cls: type) -> str:
     """The public path of a class: its module without private parts and, for ours, the family."""
     parts = cls.__module__.split(".")
-    if issubclass(cls, Estimator) and parts[0] == "panlearn":
+    if issubclass(cls, BaseEstimator) and parts[0] == "panlearn":
         parts = parts[:2]
     elif parts[0] == "sklearn":
         parts = [p for p in parts if not p.startswith("_")]
@@ -276,11 +261,11 @@ def _public_name(cls: type) -> str:
 def _find_class(path: str) -> type | None:
     """Look a class up in the closed list; None if it is not there."""
     module_name, _, name = path.rpartition(".")
-    if path in _SCIKIT_LEARN:
+    if path in foreign.CLASSES:
         return getattr(importlib.import_module(module_name), name)
     root, _, inside = module_name.partition(".")
     family = inside.partition(".")[0]
-    if root != "panlearn" or (family not in panlearn.FAMILIES and inside != "core.statistics"):
+    if root != "panlearn" or (family not in panlearn.FAMILIES and inside not in _STATISTICS):
         return None
     try:
         cls = getattr(importlib.import_module(module_name), name, None)
@@ -288,7 +273,7 @@ def _find_class(path: str) -> type | None:
         raise
     except ImportError:
         return None
-    if not isinstance(cls, type) or not issubclass(cls, Estimator | Value):
+    if not isinstance(cls, type) or not (issubclass(cls, Estimator | Value) or path in _OWN):
         return None
     return cls if _public_name(cls) == path else None
 
@@ -299,12 +284,12 @@ def _check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
     A value (a statistic, a kernel) has just its fields; an estimator of ours has all its fields and
     names that end in an underscore; one of scikit-learn's may have private attributes too.
     """
-    names = {f.name for f in fields(cls)} if is_dataclass(cls) else set(cls._get_param_names())
+    names = {f.name for f in fields(cls)} if is_dataclass(cls) else foreign.parameters_of(cls)
     if issubclass(cls, Value):
         allowed = set()
     else:
-        foreign = not issubclass(cls, Estimator)
-        allowed = {k for k in state if _is_learned(k) or (foreign and _is_private(k))}
+        theirs = not issubclass(cls, Estimator)
+        allowed = {k for k in state if _is_learned(k) or (theirs and _is_private(k))}
         allowed = {k for k in allowed if not callable(getattr(cls, k, None))} | set(_KEPT_PRIVATE)
     if issubclass(cls, Estimator):  # a field that is newer than the file has its default
         for field in fields(cls):

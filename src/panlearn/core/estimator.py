@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 
 from panlearn.core.boundary import ANSWERS, LOGARITHMS, admit_all, answering, numbers_of, told
 from panlearn.core.capabilities import Capabilities, require_source
+from panlearn.core.elsewhere import anywhere
 from panlearn.core.learned import Shape, shapes
 from panlearn.core.parameters import check_parameters
 from panlearn.core.porting import ported
@@ -38,6 +39,12 @@ class Constructed(ABCMeta):
         """Show what the constructor takes, not what the call below does."""
         own = inspect.signature(cls.__init__)  # type: ignore[misc]
         return own.replace(parameters=list(own.parameters.values())[1:])
+
+    def __init__(cls, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # outside of what scikit-learn's set_output puts around it, which would gather the rows
+        if isinstance(method := vars(cls).get("transform"), FunctionType):
+            type.__setattr__(cls, "transform", anywhere(method))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an instance."""

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from sklearn.base import BaseEstimator
 
@@ -22,6 +22,7 @@ from panlearn.core.extras import MissingExtraError
 from panlearn.core.tensors import array_part, digest, read_tensors, write_tensors
 
 FORMAT = 1
+M = TypeVar("M")
 
 
 class ModelFileError(ValueError):
@@ -34,7 +35,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        Any estimator of panlearn, or a scikit-learn pipeline of common transformers around one.
+        Any estimator of panlearn, or one within scikit-learn's pipelines, common transformers,
+        vectorisers, encoders, imputers or `GridSearchCV`, from a closed list.
     path : path
         Where to. A crash while writing leaves the old file, or none.
 
@@ -62,13 +64,23 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     write_tensors(path, metadata, parts)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+@overload
+def load(path: str | os.PathLike[str]) -> Any: ...
+
+
+@overload
+def load(path: str | os.PathLike[str], kind: type[M]) -> M: ...
+
+
+def load(path: str | os.PathLike[str], kind: Any = None) -> Any:
     """Read a model that `save` wrote.
 
     Parameters
     ----------
     path : path
         The file.
+    kind : type, default=None
+        The class that the model has to have; another is an error, and an editor knows what it gets.
 
     Returns
     -------
@@ -105,4 +117,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{path} does not describe a known model: {error}") from error
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"{path} holds a {type(model).__name__}, not a model")
+    if kind is not None and not isinstance(model, kind):
+        raise ModelFileError(f"{path} holds a {type(model).__name__}, not a {kind.__name__}")
     return model

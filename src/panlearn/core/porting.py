@@ -49,6 +49,7 @@ FREE = Port()  # it chooses how the same answer is computed
 _MULTINOMIAL = "several classes have one multinomial model; use OneVsRestClassifier for others"
 _EUCLIDEAN = "distances are those of Minkowski's p; for another metric embed its coordinates first"
 _PENALTY = "the penalty is told by C and l1_ratio: l1_ratio=1 for l1, C=np.inf for none"
+_RARE = "every label counts: merge rare ones before, for example with pandas"
 _ADAM = "give optimizer=functools.partial(torch.optim.AdamW, betas=..., eps=...)"
 
 ALL = {
@@ -183,6 +184,18 @@ PORTS: dict[str, dict[str, Port]] = {
         "loss": only("squared_error", why="the loss is the squared error"),
     },
     "NMF": {"shuffle": FREE},
+    "OneHotEncoder": {
+        "dtype": FREE,
+        "min_frequency": only(None, why=_RARE),
+        "max_categories": only(None, why=_RARE),
+        "feature_name_combiner": only("concat", why="a column is called feature_label"),
+    },
+    "OrdinalEncoder": {
+        "dtype": FREE,
+        "encoded_missing_value": FREE,  # the default of the peer, NaN, is what no model takes
+        "min_frequency": only(None, why=_RARE),
+        "max_categories": only(None, why=_RARE),
+    },
     "PCA": {"power_iteration_normalizer": FREE},
     "Perceptron": {
         "penalty": only(None, why="there is none; LogisticRegression or LinearSVC have one"),

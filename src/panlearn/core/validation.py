@@ -40,6 +40,7 @@ def read_rows(
     accept_sparse: bool | None = None,
     repeatable: bool = False,
     allow_nan: bool | None = None,
+    numeric: bool = True,
 ) -> Rows:
     """Validate training data of any kind and remember its features on the estimator.
 
@@ -60,6 +61,8 @@ def read_rows(
         Whether the method walks the rows more than once, which a one-shot iterator forbids.
     allow_nan : bool, default=None
         Whether NaN in X is a missing entry, and no error: what its class declares, likewise.
+    numeric : bool
+        False where X may hold anything, such as words; it is given as it is then.
 
     Returns
     -------
@@ -70,6 +73,9 @@ def read_rows(
     can = estimator.capabilities
     accept_sparse = can.sparse if accept_sparse is None else accept_sparse
     allow_nan = can.missing if allow_nan is None else allow_nan
+    options: dict[str, Any] = dict(
+        targets=targets, accept_sparse=accept_sparse, allow_nan=allow_nan, numeric=numeric
+    )
     if (stream := as_batches(X, y)) is not None:
         if sample_weight is not None:
             raise ValueError(
@@ -82,15 +88,15 @@ def read_rows(
                 "be walked once; give a list of batches, or panlearn.Batches(function that "
                 "returns a fresh iterator)"
             )
-        return _stream_rows(estimator, stream, targets, reset, accept_sparse, allow_nan)
+        return _stream_rows(estimator, stream, reset, **options)
     if is_dask(X):
-        return _dask_rows(estimator, X, y, sample_weight, targets, reset, accept_sparse, allow_nan)
+        return _dask_rows(estimator, X, y, sample_weight, reset, **options)
     reject_hidden(X=X, y=y, sample_weight=sample_weight)
     rest = dict(
         reset=reset,
         accept_sparse="csr" if accept_sparse else False,
-        dtype=FLOATS,
-        ensure_all_finite=False,
+        dtype=FLOATS if numeric else None,
+        ensure_all_finite=False if numeric else "allow-nan",
     )
     if targets == "none":
         X = validate_data(estimator, X, **rest)
@@ -127,7 +133,12 @@ def _weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
     check_weights(sample_weight, LEAST_TOTAL)
-    return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    return _check_sample_weight(sample_weight, X, dtype=_floats(X), ensure_non_negative=True)
+
+
+def _floats(X: Any) -> np.dtype:
+    """The floats to compute with beside X, which may hold words."""
+    return X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
 
 
 def reject_hidden(**arrays: Any) -> None:
@@ -145,15 +156,16 @@ def reject_hidden(**arrays: Any) -> None:
             )
 
 
-def _check_block(block: Block, *, targets: Targets, **options: Any) -> Block:
+def _check_block(block: Block, *, targets: Targets, numeric: bool, **options: Any) -> Block:
     """Validate a batch or a partition against what the first one looked like."""
     check_table(block.X)
     if targets == "labels" and block.y is not None:
         block = block._replace(y=plain_labels(block.y))
     given = {"X": block.X, "y": block.y, "sample_weight": block.weight}
-    numeric = ["X", "sample_weight", *(["y"] if targets == "numbers" else [])]
-    with told(given, lambda: numeric):
-        return _validated(block, targets=targets, **options)
+    numbers = [*(["X"] if numeric else []), "sample_weight"]
+    numbers += ["y"] if targets == "numbers" else []
+    with told(given, lambda: numbers):
+        return _validated(block, targets=targets, numeric=numeric, **options)
 
 
 def _validated(
@@ -164,6 +176,7 @@ def _validated(
     targets: Targets,
     accept_sparse: bool,
     allow_nan: bool,
+    numeric: bool,
     who: str,
 ) -> Block:
     reject_hidden(X=block.X, y=block.y, sample_weight=block.weight)
@@ -173,9 +186,9 @@ def _validated(
     X = check_array(
         block.X,
         accept_sparse="csr" if accept_sparse else False,
-        dtype=FLOATS,
+        dtype=FLOATS if numeric else None,
         ensure_min_samples=0,
-        ensure_all_finite="allow-nan" if allow_nan else True,
+        ensure_all_finite="allow-nan" if allow_nan or not numeric else True,
         input_name="X",
     )
     if X.shape[1] != n_features:
@@ -184,38 +197,35 @@ def _validated(
     if targets != "none":
         if block.y is None:
             raise ValueError(f"{who} requires y, and a batch has none: give tuples (X, y)")
-        numeric = targets == "numbers"
+        quantity = targets == "numbers"
         y = check_array(
             block.y,
             ensure_2d=False,
             ensure_min_samples=0,
             input_name="y",
-            dtype=X.dtype if numeric else None,
-            ensure_all_finite=numeric,
+            dtype=_floats(X) if quantity else None,
+            ensure_all_finite=quantity,
         )
-        y = y if numeric else column_or_1d(y)
+        y = y if quantity else column_or_1d(y)
         check_consistent_length(X, y)
     weight = block.weight if X.shape[0] else None  # scikit-learn refuses weights of no rows
     if weight is not None:
         check_weights(weight, LEAST_TOTAL)
         weight = _check_sample_weight(
-            weight, X, dtype=X.dtype, ensure_non_negative=True, allow_all_zero_weights=True
+            weight, X, dtype=_floats(X), ensure_non_negative=True, allow_all_zero_weights=True
         )
     return Block(X, y, weight)
 
 
-def _stream_rows(
-    estimator: Any,
-    stream: Any,
-    targets: Targets,
-    reset: bool,
-    accept_sparse: bool,
-    allow_nan: bool,
-) -> StreamRows:
+def _stream_rows(estimator: Any, stream: Any, reset: bool, **options: Any) -> StreamRows:
     rest: Iterator[Block] = iter(stream)
     first = next(rest, None)
     if first is None:
-        raise ValueError("the stream of batches is empty, so there is nothing to learn from")
+        raise ValueError(
+            "the stream of batches is empty, so there is nothing to learn from; if it is an "
+            "iterator that was walked before, give panlearn.Batches(function that returns a fresh "
+            "one)"
+        )
     require_weighing(estimator, first.weight)
     if (depth := np.ndim(first.X[0]) + 1 if isinstance(first.X, list) else np.ndim(first.X)) < 2:
         raise ValueError(
@@ -227,10 +237,8 @@ def _stream_rows(
         _check_block,
         n_features=estimator.n_features_in_,
         names=getattr(estimator, "feature_names_in_", None),
-        targets=targets,
-        accept_sparse=accept_sparse,
-        allow_nan=allow_nan,
         who=type(estimator).__name__,
+        **options,
     )
     return StreamRows(stream, check(first), rest, check)
 
@@ -240,13 +248,11 @@ def _dask_rows(
     X: Any,
     y: Any,
     weight: Any,
-    targets: Targets,
     reset: bool,
-    accept_sparse: bool,
-    allow_nan: bool,
+    **options: Any,
 ) -> DaskRows:
     delayed = require("dask").delayed
-    if targets != "none" and y is None:
+    if options["targets"] != "none" and y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but y is None")
     # a Dask frame has its names in the empty pandas frame that it carries
     named = X._meta if hasattr(X, "columns") else X
@@ -255,10 +261,8 @@ def _dask_rows(
         _check_block,
         n_features=estimator.n_features_in_,
         names=getattr(estimator, "feature_names_in_", None),
-        targets=targets,
-        accept_sparse=accept_sparse,
-        allow_nan=allow_nan,
         who=type(estimator).__name__,
+        **options,
     )
     blocks = _partitions(X)
     columns = [blocks, *(None if a is None else _partitions(a, like=X) for a in (y, weight))]

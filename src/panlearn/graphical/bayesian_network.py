@@ -14,6 +14,7 @@ from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.labels import missing
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
@@ -27,6 +28,8 @@ from panlearn.graphical._categories import decode, encode, named_states, states_
 from panlearn.graphical._counts import Families, Tables
 from panlearn.graphical._known import KnownTables
 from panlearn.graphical._structure import chow_liu, topological_order
+
+MOST_STATES = 20  # of a column of fractions, which may be a quantity
 
 
 @dataclass(eq=False, repr=False)
@@ -321,6 +324,13 @@ def _found_states(column: np.ndarray, name: Hashable) -> np.ndarray:
         raise ValueError(
             f"every entry of {name!r} is missing (NaN or None), so its states are unknown; "
             "give them in `states`, or drop the column"
+        )
+    present = len(column) - int(missing(column).sum())
+    if states.dtype.kind == "f" and len(states) > max(MOST_STATES, present // 2):
+        raise ValueError(
+            f"{name!r} has {len(states)} states in {present} rows: it is a quantity, and a network "
+            "has tables of states; cut it into bins with sklearn.preprocessing.KBinsDiscretizer, "
+            "or name its states in `states`"
         )
     return states
 

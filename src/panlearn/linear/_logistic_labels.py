@@ -32,6 +32,23 @@ class Labels:
         weight = class_weights(class_weight, classes, count)
         return cls(classes, count * weight, weight)
 
+    @classmethod
+    def among(cls, rows: Rows, class_weight: Any, classes: Any) -> Labels:
+        """Count the labels of a part of the rows, which must be among the classes if given."""
+        if classes is None:
+            return cls.of(rows, class_weight)
+        known = np.unique(np.asarray(classes))
+        require_two_classes(known)
+        found = map_reduce(_label_counts, rows)
+        if other := [c for c in found.labels.tolist() if c not in known]:
+            raise ValueError(f"y holds labels {other}, which are not among classes {known}")
+        count = np.zeros(len(known))
+        count[np.searchsorted(known, found.labels)] = found.count
+        if class_weight is None:
+            return cls(known, count, None)
+        weight = class_weights(class_weight, known, count)
+        return cls(known, count * weight, weight)
+
     @property
     def n_scores(self) -> int:
         """One score for two classes, one a class for more."""

@@ -19,12 +19,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
-from panlearn.core.statistics import Statistic, Sums
+from panlearn.core.statistics import Sums
 
 NO_WEIGHT = np.empty(0)
-# What lets a dot product use the vector units; NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "nsz"}
 
 
 @dataclass(frozen=True)
@@ -96,42 +95,6 @@ class LossAndCurvature(Sums):
         weights = np.ones(len(sample), X.dtype) if some is None else some
         squares = np.einsum("i,ij,ij->j", weights, sample, sample).astype(float)
         return cls(first.loss, first.gradient, hessian, squares)
-
-
-@dataclass(frozen=True)
-class Columns(Statistic):
-    """Weight, mean and centred sum of squares of each column."""
-
-    weight: float
-    mean: np.ndarray
-    squares: np.ndarray
-
-    @classmethod
-    def of(cls, X: Any, weight: np.ndarray | None = None) -> Self:
-        """Describe the columns of X, dense or sparse."""
-        some = np.ones(X.shape[0], X.dtype) if weight is None else weight
-        total = float(some.sum())
-        if sparse.issparse(X):
-            mean, squares = some @ X, some @ X.multiply(X)
-            mean = np.asarray(mean, dtype=float) / (total or 1.0)
-            squares = np.asarray(squares, dtype=float) - total * mean * mean
-        else:
-            mean, squares = column_moments(np.ascontiguousarray(X), some)
-        return cls(total, mean, np.maximum(squares, 0))
-
-    def __add__(self, other: Any) -> Self:
-        if isinstance(other, int) and other == 0:
-            return self
-        if not isinstance(other, Columns):
-            return NotImplemented
-        weight = self.weight + other.weight
-        share = other.weight / weight if weight else 0.0
-        delta = other.mean - self.mean
-        squares = self.squares + other.squares + self.weight * share * delta * delta
-        return type(self)(weight, self.mean + share * delta, squares)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(factor * self.weight, self.mean, factor * self.squares)
 
 
 def scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
@@ -242,32 +205,3 @@ def residuals(Z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
             Z[i, c] *= s / mass
         Z[i, y[i]] -= s
     return total
-
-
-@jit(fastmath=FAST)
-def column_moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and centred sum of squares of each column, by two walks over the rows."""
-    n, d = X.shape
-    mean, squares, total = np.zeros(d), np.zeros(d), 0.0
-    if n == 0:
-        return mean, squares
-    shift, drift = X[0].astype(np.float64), np.zeros(d)
-    for i in range(n):
-        s = np.float64(weight[i])
-        total += s
-        for j in range(d):
-            mean[j] += s * (X[i, j] - shift[j])
-    if total > 0:
-        for j in range(d):
-            mean[j] = shift[j] + mean[j] / total
-    for i in range(n):
-        s = np.float64(weight[i])
-        for j in range(d):
-            delta = X[i, j] - mean[j]
-            drift[j] += s * delta
-            squares[j] += s * delta * delta
-    if total > 0:  # at a large offset the mean is off by its rounding: take that out
-        for j in range(d):
-            squares[j] -= drift[j] * (drift[j] / total)
-            mean[j] += drift[j] / total
-    return mean, squares

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.columns import Columns
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
-from panlearn.linear._logistic_loss import Columns, Loss, LossAndCurvature
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.

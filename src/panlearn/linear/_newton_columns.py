@@ -24,8 +24,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
+from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
-from panlearn.linear._logistic_loss import FAST
 from panlearn.linear._logistic_problem import LogisticProblem
 from panlearn.linear._quasi_newton import ARMIJO, Loop
 

@@ -21,6 +21,7 @@ from panlearn.linear._classifier import LinearClassifier
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import LogisticProblem
+from panlearn.linear._logistic_steps import Part, Surrogate
 from panlearn.linear._newton_columns import minimise_by_columns
 from panlearn.linear._quasi_newton import Steps, minimise
 from panlearn.linear._working_sets import minimise_by_working_sets
@@ -65,6 +66,8 @@ class LogisticRegression(LinearClassifier, Iterative):
         The intercepts.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    statistic_ : Surrogate
+        After `partial_fit`: what it goes on from.
     n_iter_ : int
         Iterations done.
     converged_ : bool
@@ -94,6 +97,10 @@ class LogisticRegression(LinearClassifier, Iterative):
     weights sum to zero over the classes. Without a penalty, classes that a hyperplane separates
     have no finite solution: the fit stops when nothing is left to gain, and warns.
 
+    `partial_fit` keeps a quadratic, the Hessian at the minimum, for the rows that it has seen, and
+    fits the next ones beside it: the first part gives what `fit` gives, and many parts come close
+    to the fit to all of them, in any order, without a step size to choose.
+
     References
     ----------
     D. Böhning (1992). Multinomial logistic regression algorithm. Annals of the Institute of
@@ -104,6 +111,9 @@ class LogisticRegression(LinearClassifier, Iterative):
 
     G.-X. Yuan, C.-H. Ho and C.-J. Lin (2012). An improved GLMNET for l1-regularized logistic
     regression. Journal of Machine Learning Research 13.
+
+    D. J. Spiegelhalter and S. L. Lauritzen (1990). Sequential updating of conditional probabilities
+    on directed graphical structures. Networks 20(5). doi:10.1002/net.3230200507
 
     R. H. Byrd, G. M. Chin, W. Neveitt and J. Nocedal (2011). On the use of stochastic Hessian
     information in optimization methods for machine learning. SIAM Journal on Optimization 21(3).
@@ -182,6 +192,66 @@ class LogisticRegression(LinearClassifier, Iterative):
                 ConvergenceWarning,
             )
         return self
+
+    @fitting
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from more data, beside a quadratic that stands for the data seen before.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All labels, in the first call, if that does not hold them all.
+        sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        LogisticRegression
+            The model itself.
+        """
+        self._require_steps()
+        first = not self.__sklearn_is_fitted__()
+        rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first, repeatable=True)
+        known = classes if first else self.classes_
+        labels = Labels.among(rows, self.class_weight, known)
+        seen = (
+            Surrogate.start(rows, labels, alpha=1 / self.C, fit_intercept=self.fit_intercept)
+            if first
+            else self.statistic_
+        )
+        part = Part(seen, rows, labels, self.fit_intercept)
+        tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
+        x = seen.point.ravel()
+        with (
+            Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows) as loop,
+            one_blas_thread(),
+        ):
+            x, _ = minimise(part, x, None, loop)
+        for name, value in part.attributes(x).items():
+            setattr(self, name, value)
+        self.statistic_ = part.absorbed(x)
+        return self
+
+    def _require_steps(self) -> None:
+        """Refuse what cannot be learned in parts."""
+        if self.l1_ratio > 0:
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio}: partial_fit has an l2 penalty alone; set l1_ratio=0"
+            )
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs the counts of all rows, which "
+                "partial_fit does not know; give a dict of weights"
+            )
+        if self.__sklearn_is_fitted__() and "statistic_" not in vars(self):
+            raise ValueError(
+                "this LogisticRegression was fitted by fit, which keeps nothing to go on from; "
+                "start a new one with partial_fit"
+            )
 
     def summary(
         self, X: Any, y: Any, sample_weight: Any = None, confidence: float = 0.95

@@ -39,6 +39,9 @@ from panlearn.neural._scaling import ScaledRows
 from panlearn.neural._threads import is_small, one_thread
 from panlearn.neural.settings import Settings
 
+AVERAGES = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "sum"}
+"""What the optimisers that run in one kernel remember of each weight."""
+
 
 class _Learned:
     """What `fit` sets; here, and not among the fields."""
@@ -89,6 +92,14 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
     @derived("weights_")
     def _ready(self) -> nn.Module:
         return self._with_weights(share=True)
+
+    def _check_learned(self) -> None:
+        """Refuse averages of the optimiser that have the shape of no weights; from a file."""
+        known = {np.shape(value) for value in self.weights_.values()}
+        for memory in getattr(self, "optimizer_state_", {}).get("state", {}).values():
+            for name in AVERAGES & memory.keys():
+                if np.shape(memory[name]) not in known:
+                    raise ValueError(f"{name} of optimizer_state_ is not of the weights")
 
     def _initial(self, rng: np.random.Generator) -> nn.Module:
         """A module to start from: with first weights from `rng`, or with what is known."""

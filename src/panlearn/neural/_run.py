@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
+from panlearn.core.interrupts import interrupted
 from panlearn.neural import _saving
 from panlearn.neural._divergence import DivergenceError, FiniteWeights
 from panlearn.neural._extent import Extent
@@ -156,6 +157,8 @@ class Run:
         walk = self.batches.epoch(self.epoch, rng, processes.rank, processes.world, self.position)
         for batch in walk:
             self._take(batch)
+            if interrupted():  # between two steps, where the weights are whole
+                raise KeyboardInterrupt
             if self.stopped:
                 break
             if every is not None and self.since_row == every:

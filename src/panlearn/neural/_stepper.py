@@ -71,7 +71,7 @@ class Stepper:
         moved = False
         while True:
             for player in self._players.values():
-                player.optimizer.zero_grad(set_to_none=True)
+                player.forget_gradient()
             try:
                 found = self._gradient(walks)
             except WholeBatchError:
@@ -94,7 +94,7 @@ class Stepper:
                     return loss
                 if self._moves.is_game:
                     raise ValueError("an optimiser that evaluates several times cannot play a game")
-                player.optimizer.zero_grad(set_to_none=True)
+                player.forget_gradient()
                 again = self._gradient(self._walks(batch, number, epoch, Ledger()))
                 assert again is not None
                 return again[1] / again[2]
@@ -102,6 +102,8 @@ class Stepper:
             player.update(closure)  # a closure that raises leaves weights and memory untouched
             moved = True
             ledger.add(player.name, total, weight)
+            if not self._moves.is_game:
+                return
 
     def measure(self, batch: Batch, epoch: int, ledger: Ledger) -> None:
         """Count the losses of a batch without learning."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Fraction, NonNegative, check_parameters
 from panlearn.core.sources import Batches, is_dask
-from panlearn.retrieval._labels import as_labels, as_mask, check_k, next_labels, split_hits
+from panlearn.retrieval._labels import Hits, as_labels, as_mask, check_k, next_labels, split_hits
 from panlearn.retrieval._postings import Postings
 from panlearn.retrieval._scored import Queries, ScoredPostings
 from panlearn.retrieval._variants import Name
@@ -187,6 +187,14 @@ class BM25(TextModel):
         """The ids of the documents, ascending."""
         self._require_fitted()
         return self.postings_.ids
+
+    @overload
+    def search(self, queries: str, k: int = 10, *, allowed: Any = None) -> Hits: ...
+
+    @overload
+    def search(
+        self, queries: list[str] | list[list[str]], k: int = 10, *, allowed: Any = None
+    ) -> list[Hits]: ...
 
     def search(self, queries: Any, k: int = 10, *, allowed: Any = None) -> Any:
         """Find the best documents for one query or many.

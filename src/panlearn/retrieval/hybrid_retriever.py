@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from scipy import sparse
@@ -174,6 +174,14 @@ class HybridRetriever(TextModel):
         """The ids of the documents, ascending."""
         self._require_fitted()
         return self.dense_.ids_
+
+    @overload
+    def search(self, queries: str, k: int = 10, *, allowed: Any = None) -> Hits: ...
+
+    @overload
+    def search(
+        self, queries: list[str] | list[list[str]], k: int = 10, *, allowed: Any = None
+    ) -> list[Hits]: ...
 
     def search(self, queries: Any, k: int = 10, *, allowed: Any = None) -> Any:
         """Find the best documents for one query or many.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, overload
 
 import numpy as np
 
@@ -194,6 +194,15 @@ class HiddenMarkovModel(Iterative, SequenceModel):
         found = [decode(at, block.X) for block in SequenceRows(sequences, None, None)]
         values, paths = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return values, in_shape(paths, sequences, single)
+
+    @overload
+    def predict(self, X: np.ndarray, lengths: None = None) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: list[np.ndarray], lengths: None = None) -> list[np.ndarray]: ...
+
+    @overload
+    def predict(self, X: Any, lengths: Any = None) -> Any: ...
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
         """Give the states: the most probable path, or by `algorithm` the best state of each step.

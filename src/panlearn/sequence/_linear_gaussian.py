@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from scipy import linalg
@@ -146,6 +146,15 @@ class LinearGaussianModel(SequenceModel):
         covariances : ndarray of shape (T, n_states, n_states), or list of them
         """
         return self._laws(*self._walks(X, control, back=True))
+
+    @overload
+    def predict(self, X: np.ndarray, control: Any = None) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: list[np.ndarray], control: Any = None) -> list[np.ndarray]: ...
+
+    @overload
+    def predict(self, X: Any, control: Any = None) -> Any: ...
 
     def predict(self, X: Any, control: Any = None) -> Any:
         """Give the means of the states given all of a series.
