@@ -47,14 +47,18 @@ def main() -> None:
     arguments = parser.parse_args()
     for family in arguments.family:
         module = load(family)
+        if hasattr(module, "main"):  # a table of its own kind
+            module.main(arguments.only)
+            continue
         workloads = list(module.workloads())
-        chosen = [workload for workload in workloads if arguments.only in workload.name]
-        rows = [row for workload in chosen for row in run(workload, arguments.rounds)]
+        names, rows = [workload.name for workload in workloads], []
+        for workload in workloads:
+            if arguments.only in workload.name:
+                rows += run(workload, arguments.rounds)
+                write(family, names, rows)  # what is measured is kept, whatever comes after
         growth = {} if arguments.only else getattr(module, "growth", dict)()
         show(family, rows, growth)
-        if rows:
-            others = {workload.name for workload in workloads if workload not in chosen}
-            write(family, rows, growth, others)
+        write(family, names, rows, growth)
 
 
 if __name__ == "__main__":

@@ -40,18 +40,35 @@ def build():
     return {"ours": ours, "peer": peer, "prompts": prompts}
 
 
-def prefill_ours(data):
+def prefill_ours(data, n_prompts):
     with torch.inference_mode():
         module = data["ours"].module_
-        cache = module.cache([0] * 8, 128)
-        state = module.last(torch.from_numpy(data["prompts"]), cache)
+        cache = module.cache([0] * n_prompts, 128)
+        state = module.last(torch.from_numpy(data["prompts"][:n_prompts]), cache)
         return (state @ module.projection.T).numpy()
 
 
-def prefill_peer(data):
+def prefill_peer(data, n_prompts):
     with torch.inference_mode():
-        ids = torch.from_numpy(data["prompts"])
+        ids = torch.from_numpy(data["prompts"][:n_prompts])
         return data["peer"](ids, use_cache=True, logits_to_keep=1).logits[:, -1].numpy()
+
+
+def prefill(n_prompts: int) -> Workload:
+    def quality(data, found):
+        return {"difference": np.abs(found - prefill_peer(data, n_prompts)).max()}
+
+    return Workload(
+        f"prefill of {n_prompts} x 128 tokens at 12 x 768",
+        "transformer.GPT",
+        build,
+        {
+            "panlearn": lambda data: prefill_ours(data, n_prompts),
+            "transformers": lambda data: prefill_peer(data, n_prompts),
+        },
+        quality,
+        bar=1.0,
+    )
 
 
 def generate_peer(data, n_prompts):
@@ -77,13 +94,26 @@ def one_token(data):
     return data["run"].step().tolist()
 
 
+def started(model, prompt):
+    """A generation after its first token."""
+    settings = {"choice": Choice(), "generators": [np.random.default_rng(0)]}
+    run = Generation(model.module_, [prompt], max_tokens=64, **settings)
+    run.step()
+    return run
+
+
 def build_run():
     data = build()
-    model = data["ours"]
-    prompt = [data["prompts"][0]]
-    settings = {"choice": Choice(), "generators": [np.random.default_rng(0)]}
-    data["run"] = Generation(model.module_, prompt, max_tokens=64, **settings)
-    data["run"].step()
+    data["run"] = started(data["ours"], data["prompts"][0])
+    return data
+
+
+def build_halves():
+    data = build_run()
+    with tempfile.TemporaryDirectory() as folder:
+        data["peer"].save_pretrained(folder)
+        halves = GPT.from_pretrained(folder, dtype="bfloat16")
+    data["halves"] = started(halves, data["prompts"][0])
     return data
 
 
@@ -158,14 +188,8 @@ def experts_quality(data, found):
 
 def workloads():
     return [
-        Workload(
-            "prefill of 8 x 128 tokens at 12 x 768",
-            "transformer.GPT",
-            build,
-            {"panlearn": prefill_ours, "transformers": prefill_peer},
-            lambda data, found: {"difference": np.abs(found - prefill_peer(data)).max()},
-            bar=1.0,
-        ),
+        prefill(1),
+        prefill(8),
         generation(1),
         generation(8),
         Workload(
@@ -175,6 +199,17 @@ def workloads():
             {"panlearn": one_token, "NumPy's max of all weights": read_weights},
             lambda data, found: {"numbers": len(found)},
             bar=0.67,
+        ),
+        Workload(
+            "one token at 12 x 768, weights in bfloat16 beside single precision",
+            "transformer.GPT",
+            build_halves,
+            {
+                "panlearn": lambda data: data["halves"].step().tolist(),
+                "panlearn in single precision": one_token,
+            },
+            lambda data, found: {"numbers": len(found)},
+            bar=2.0,
         ),
         Workload(
             "experts forward and backward, 8 of which 2, 1024 tokens",

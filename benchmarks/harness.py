@@ -54,11 +54,14 @@ class Row:
     bar: float | None
     memory_mb: float
     quality: dict[str, float] = field(default_factory=dict)
+    measured: str = field(default_factory=lambda: "{date}, {cpu}".format(**machine()))
 
 
 def run(workload: Workload, rounds: int = 5) -> list[Row]:
     """Time every contender, in turn within each round, so that drift hits all alike."""
     data = workload.build()
+    if len(workload.contenders) == 1:
+        rounds = 1  # nobody to compare with: what counts is the quality
     seconds: dict[str, list[float]] = {label: [] for label in workload.contenders}
     results, memory = {}, dict.fromkeys(workload.contenders, np.nan)
     with warnings.catch_warnings():
@@ -145,15 +148,22 @@ def machine() -> dict[str, str]:
     }
 
 
-def write(family: str, rows: list[Row], growth: dict[str, float], others: set[str]) -> None:
-    """Keep the results of a run, and of the other workloads those that were kept before."""
+def write(
+    family: str, names: list[str], rows: list[Row], growth: dict[str, float] | None = None
+) -> None:
+    """Keep the rows of a run, and of the family's other workloads what was kept before."""
     RESULTS.mkdir(exist_ok=True)
-    path, kept = RESULTS / f"{family}.json", [vars(r) for r in rows]
-    if others and path.exists():
-        old = json.loads(path.read_text())
-        kept = [r for r in old["rows"] if r["workload"] in others] + kept
-        growth = old["growth"]
-    content = {"machine": machine(), "rows": kept, "growth": growth}
+    path, measured = RESULTS / f"{family}.json", {row.workload for row in rows}
+    old = json.loads(path.read_text()) if path.exists() else {"rows": [], "growth": {}}
+    kept = {name: [] for name in names}
+    for row in [r for r in old["rows"] if r["workload"] not in measured] + [vars(r) for r in rows]:
+        if row["workload"] in kept:  # else the workload is gone
+            kept[row["workload"]].append(row)
+    content = {
+        "machine": machine(),
+        "rows": [row for name in names for row in kept[name]],
+        "growth": growth or old["growth"],
+    }
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 

@@ -1,9 +1,10 @@
 """Rollouts and a step of GRPO beside trl: the same weights, the same completions, the same loss.
 
-A GPT-2 of 4 layers, 256 wide, context 128, 8000 tokens. A rollout is 64 completions of 64 tokens
-after prompts of 32, drawn at temperature one; trl draws them by the generation of transformers. A
-step is the loss of these 64 completions, its gradient and one of AdamW. The quality of rollouts is
-the mean log-probability of what was drawn, that of steps the last loss.
+A GPT-2 of 4 layers, 256 wide, context 128, 8000 tokens. A rollout is 64 completions of 64 tokens,
+drawn at temperature one: 8 of each of 8 prompts of 32, the groups that GRPO compares, or one of
+each of 64 prompts. trl draws them by the generation of transformers. A step is the loss of these 64
+completions, its gradient and one of AdamW. The quality of rollouts is the mean log-probability of
+what was drawn, that of steps the last loss.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from panlearn.transformer import GPT
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 N_TOKENS, CONTEXT, N_ROWS, N_PROMPT, N_NEW, N_STEPS, RATE = 8000, 128, 64, 32, 64, 2, 1e-4
+GROUP = 8
 
 
 def build():
@@ -69,6 +71,12 @@ def build():
         "advantages": torch.from_numpy(rng.normal(size=N_ROWS)).float(),
         "start": {k: v.clone() for k, v in policy.state_dict().items()},
     }
+
+
+def grouped():
+    data = build()
+    data["ids"][:, :N_PROMPT] = data["ids"][::GROUP, :N_PROMPT].repeat_interleave(GROUP, dim=0)
+    return data
 
 
 def our_rollout(data):
@@ -133,12 +141,20 @@ def their_steps(data):
 def workloads():
     return [
         Workload(
-            f"rollout, {N_ROWS} completions of {N_NEW} tokens",
+            f"rollout, {N_ROWS} completions of {N_NEW} tokens, {GROUP} of each prompt",
+            "alignment.GRPO",
+            grouped,
+            {"panlearn": our_rollout, "trl": their_rollout},
+            lambda data, value: {"log_prob": value},
+            bar=3.0,
+        ),
+        Workload(
+            f"rollout, {N_ROWS} completions of {N_NEW} tokens, each of its own prompt",
             "alignment.GRPO",
             build,
             {"panlearn": our_rollout, "trl": their_rollout},
             lambda data, value: {"log_prob": value},
-            bar=3.0,
+            bar=2.0,
         ),
         Workload(
             f"GRPO, {N_STEPS} steps of {N_ROWS} completions",

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.status``: write docs/status.rst and the README from the last runs.
+"""``python -m benchmarks.status``: write docs/status.rst and the README's chart.
 
 Reads ``build/junit.xml`` (written by ``make test``) and ``benchmarks/results`` (written by ``make
 bench``), so every figure on the page is one that a run produced.
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import panlearn
+from benchmarks import chart, hardening
 from benchmarks.harness import RESULTS
 
 ROOT = Path(__file__).parent.parent
@@ -93,45 +94,13 @@ def benchmarks_of() -> tuple[dict[str, list[str]], list[str]]:
     for path in sorted(RESULTS.glob("*.json")):
         content = json.loads(path.read_text())
         for row in content["rows"]:
-            if row["ratio"] is not None:
-                found[row["method"]].append(f"{row['workload']}: {row['ratio']:.2f}")
+            if row.get("spread"):  # a ratio without its spread is not shown
+                low, high = row["spread"]
+                ratio = f"{row['ratio']:.2f} ({low:.2f} to {high:.2f})"
+                found[row["method"]].append(f"{row['workload']}: {ratio}")
         facts = ", ".join(f"{k} {v}" for k, v in content["machine"].items())
         machines.append(f"{path.stem}: {facts}")
     return found, machines
-
-
-def _short(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio >= 2 else f"{ratio:.2f}"  # which side of one it is on shows
-
-
-def figures() -> str:
-    """The README's table: each workload with the ratio to the fastest peer."""
-    lines = ["| Workload | panlearn | fastest peer | ratio |", "|---|---|---|---|"]
-    machines = {}
-    for path in sorted(RESULTS.glob("*.json")):
-        content = json.loads(path.read_text())
-        machines |= content["machine"]
-        by_workload = defaultdict(list)
-        for row in content["rows"]:
-            by_workload[row["workload"]].append(row)
-        for workload, (ours, *peers) in by_workload.items():
-            if peers:
-                peer = min(peers, key=lambda row: row["seconds"])
-                rival = f"{peer['contender']} {peer['seconds']:.3g} s"
-                cells = (workload, f"{ours['seconds']:.3g} s", rival, _short(ours["ratio"]))
-                lines.append("| " + " | ".join(cells) + " |")
-    versions = ", ".join(f"{k} {v}" for k, v in machines.items() if k not in ("cpu", "date"))
-    where = f"Measured {machines.get('date')} on {machines.get('cpu')}; {versions}."
-    return "\n".join([*lines, "", where])
-
-
-def write_readme() -> None:
-    """Put the figures between the two marks of the README."""
-    path = ROOT / "README.md"
-    before, _, rest = path.read_text().partition("<!-- figures:begin")
-    mark, _, rest = rest.partition("-->\n")
-    after = rest[rest.index("<!-- figures:end") :]
-    path.write_text(f"{before}<!-- figures:begin{mark}-->\n{figures()}\n{after}")
 
 
 def porting(junit: Path) -> list[str]:
@@ -184,10 +153,12 @@ def main() -> None:
     lines += [f"- ``{file}``: {_listed(ids)}" for file, ids in sorted(tests.parts.items())]
     lines += ["", f"Claims on mathematics alone: {_listed(tests.mathematics)}."]
     lines += porting(JUNIT)
+    lines += ["", "What became of hostile things (``python -m benchmarks.hardening``):", ""]
+    lines += [f"- {said}" for said in hardening.lines(JUNIT)]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))
-    write_readme()
-    print(f"wrote {PAGE.relative_to(ROOT)} and the figures of README.md")
+    chart.draw(chart.ratios())
+    print(f"wrote {PAGE.relative_to(ROOT)} and the chart of README.md")
 
 
 def _listed(claims: list[str]) -> str:

@@ -19,6 +19,7 @@ extensions = [
     "sphinx-mathjax-offline",  # formulas without a network
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "gallery",  # ours: pictures are looked at
     "reference",  # ours: the pages that are read off the package
 ]
 exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
@@ -40,19 +41,23 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "gallery.strict"),
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = "panlearn"
 html_static_path = ["_static"]
-html_css_files = ["panlearn.css"]
+html_css_files = ["panlearn.css", "atlas.css"]
+html_js_files = ["atlas.js"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "curriculum": [], "status": []}
+html_sidebars = {
+    page: [] for page in ("index", "map", "benchmarks", "claims", "errata", "curriculum", "status")
+}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

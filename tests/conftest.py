@@ -4,6 +4,7 @@ A test that names one of the arguments in `CLASSES` runs for each estimator that
 capability, so a class that is added later is tested without a line written for it.
 """
 
+import collections
 import functools
 import inspect
 import sys
@@ -66,12 +67,18 @@ TORCH = ("neural", "transformer", "statespace", "generative", "representation", 
 DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
+# A few steps, for what does not depend on where a fit ends.
+BRIEF = {"max_iter": 15, "max_epochs": 2, "epochs": 2, "epoch": 2, "n_estimators": 5}
+BRIEF |= {"n_iter": 12, "n_burn_in": 5}
 
+
+@functools.cache
 def learns_from_rows(cls):
     """Whether a sample is a row of numbers, by scikit-learn's tag."""
     return get_tags(cls()).input_tags.two_d_array
 
 
+@functools.cache
 def learns_without_targets(cls):
     """Whether it learns from rows what is neither a label nor a number nor a cluster."""
     made = cls()
@@ -79,6 +86,7 @@ def learns_without_targets(cls):
     return learns_from_rows(cls) and not predicts
 
 
+@functools.cache
 def learns_from_sequences(cls):
     """Whether a sample is a sequence of vectors or of symbols."""
     others = (
@@ -88,6 +96,7 @@ def learns_from_sequences(cls):
     return not any(learns(cls) for learns in others)
 
 
+@functools.cache
 def learns_from_captions(cls):
     """Whether a sample is an image with its text."""
     wants = get_tags(cls()).input_tags
@@ -104,6 +113,7 @@ def learns_from_prompts(cls):
     return hasattr(cls, "reward")
 
 
+@functools.cache
 def learns_from_documents(cls):
     """Whether a sample is a text, or a list of tokens."""
     return get_tags(cls()).input_tags.string and not learns_from_rows(cls)
@@ -189,6 +199,24 @@ class Library:
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def brief(cls, **parameters):
+        """One that learns for a few steps; what is compared does not depend on where it ends."""
+        names = inspect.signature(cls).parameters
+        few = {name: value for name, value in BRIEF.items() if name in names}
+        if "random_start" in names:
+            from panlearn.neural import MLPClassifier
+
+            few["estimator"] = MLPClassifier(batch_size=1000, max_epochs=2)
+        return Library.make(cls, **{**few, **parameters})
+
+    @staticmethod
+    @functools.cache
+    def fitted(cls):
+        """A model of `problem`, fitted briefly. It is shared: what changes it takes a copy."""
+        X, y = Library.problem(cls)
+        return Library.quietly(lambda: Library.brief(cls).fit(X, y))
 
     @staticmethod
     def required(cls):
@@ -317,6 +345,15 @@ class Library:
             else:
                 scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
                 np.testing.assert_allclose(value, expected, rtol=0, atol=rtol * scale, err_msg=name)
+
+
+@pytest.fixture
+def tally(record_property):
+    """Counts what becomes of hostile things by kind; `python -m benchmarks.hardening` adds up."""
+    counts = collections.Counter()
+    yield counts
+    for (what, outcome), number in counts.items():
+        record_property(f"tally {what}: {outcome}", number)
 
 
 @pytest.fixture(scope="session")

@@ -1,56 +1,54 @@
 """The pages that are read off the package: the reference, the commands, the curriculum.
 
-The reference follows each family's ``__all__``. The curriculum lists chapters and methods in
-``curriculum.csv``; file, paper and example of a method are looked up, so they cannot go stale.
+The reference follows each family's ``__all__``: a page a method, with what `facts` knows of it. The
+curriculum lists chapters and methods in ``curriculum.csv``; file, paper and example of a method are
+looked up, so they cannot go stale.
 """
 
 from __future__ import annotations
 
-import csv
 import importlib
 import inspect
 import pkgutil
 import re
-from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
 import click
+import proofs
+from atlas import archipelago, map_page, use_panel
+from charts import benchmark_page
+from facts import API, DOCS, Method, methods
+from migration import write_migration
 from numpydoc.docscrape import NumpyDocString
+from writing import indented, list_table, raw, title, write
 
 import panlearn
 from panlearn.cli import main
 
-DOCS = Path(__file__).parents[1]
-API = DOCS / "api"
-EXAMPLES = DOCS.parent / "examples"
-
 
 def setup(app: Any) -> dict[str, bool]:
-    """Write the pages before Sphinx looks for its sources."""
+    """Write the pages once the gallery has its pictures, before Sphinx looks for its sources."""
+    app.connect("builder-inited", write_pages, priority=900)
+    app.connect("autodoc-process-docstring", prepare)
+    return {"parallel_read_safe": True}
+
+
+def write_pages(app: Any) -> None:
+    """Write every page that a program can write."""
     API.mkdir(exist_ok=True)
     for page in API.glob("*.rst"):
         page.unlink()
     write_reference()
     write_commands()
     write("curriculum.inc", curriculum_table())
-    app.connect("autodoc-process-docstring", prepare)
-    return {"parallel_read_safe": True}
-
-
-def write(name: str, text: str) -> None:
-    """Write a page of the reference."""
-    (API / name).write_text(text)
-
-
-def title(text: str, line: str = "=") -> str:
-    """Underline a heading."""
-    return f"{text}\n{line * len(text)}\n\n"
-
-
-def indented(head: str, lines: list[str]) -> str:
-    """Write a directive and its content."""
-    return "\n".join([head, *(f"   {line}" if line else "" for line in lines)]) + "\n\n"
+    write("errata.inc", proofs.errata_tables())
+    write("claims.html", proofs.claims_page())
+    write("map.html", map_page())
+    write("archipelago.html", archipelago(5))
+    write("benchmarks.html", benchmark_page())
+    write_migration()
 
 
 def write_reference() -> None:
@@ -72,8 +70,9 @@ def write_reference() -> None:
         + indented(".. toctree::", [":hidden:", "", *parts]),
     )
     pages = ["panlearn", *(f"panlearn.{package}" for package in packages), "core"]
-    text = "Every public name, read off the package. Each page has the formula, the parameters,\n"
-    text += "how it is solved and at what cost, the paper, and an example that runs.\n\n"
+    text = "Every public name, read off the package. Each page has the formula, when to use it,\n"
+    text += "a picture, the parameters, how it is solved and at what cost, what was proved of it\n"
+    text += "and measured, the paper, and an example that runs.\n\n"
     tree = [":maxdepth: 1", "", *pages]
     write("index.rst", title("Reference") + text + indented(".. toctree::", tree))
 
@@ -106,22 +105,42 @@ def module_page(path: str) -> None:
     own = [n for n, t in vars(module).items() if getattr(t, "__module__", None) == path]
     public = [n for n in getattr(module, "__all__", own) if not n.startswith("_")]
     options = [f":members: {', '.join(public)}", ":member-order: bysource"] if public else []
-    heading = title(path.rpartition(".")[2])
-    write(f"{path}.rst", heading + indented(f".. automodule:: {path}", options))
+    requests = [f"set_{verb}_request" for verb in ("fit", "partial_fit", "score", "predict")]
+    options += [f":exclude-members: {', '.join(requests)}"]  # of scikit-learn, which documents them
+    body = indented(f".. automodule:: {path}", options)
+    write(f"{path}.rst", title(path.rpartition(".")[2]) + around(path, body))
 
 
 def name_page(path: str, thing: Any) -> None:
     """Write the page of a class or a function, with the examples that use it."""
     if inspect.isclass(thing):
-        methods = [n for n in dir(thing) if not n.startswith("_") and _is_ours(thing, n)]
-        options = [f":members: {', '.join(methods)}"] if methods else []
+        members = [n for n in dir(thing) if not n.startswith("_") and _is_ours(thing, n)]
+        options = [f":members: {', '.join(members)}"] if members else []
         body = indented(f".. autoclass:: {path}", options)
-        if hasattr(thing, "capabilities"):
-            body += f"**Takes** {thing.capabilities}.\n\n"
     else:
         body = f".. autofunction:: {path}\n\n"
+    body = around(path, body)
     body += f".. minigallery:: {path}\n   :add-heading: Pictures\n   :heading-level: -\n"
     write(f"{path}.rst", title(path.rpartition(".")[2]) + body)
+
+
+def around(path: str, body: str) -> str:
+    """Put what is known of a method before and behind its documentation."""
+    method = methods().get(path.removeprefix("panlearn."))
+    if method is None:
+        return body
+    return raw(use_panel(method)) + picture(method) + body + proofs.sections(method)
+
+
+def picture(method: Method) -> str:
+    """Show the picture of the method's example, linked to the script that draws it."""
+    path, script = method.picture, method.example
+    if path is None or script is None:
+        return ""
+    said = script.read_text().split('"""')[1].strip().partition("\n")[0].replace('"', "")
+    place, target = path.relative_to(DOCS), f"../gallery/{script.parent.name}/{script.stem}.html"
+    options = [f":alt: {said}", f":target: {target}", ":class: method-picture", "", said]
+    return indented(f".. figure:: /{place}", options)
 
 
 def _is_ours(cls: type, name: str) -> bool:
@@ -131,45 +150,26 @@ def _is_ours(cls: type, name: str) -> bool:
     return getattr(function, "__module__", "").startswith("panlearn")
 
 
-def curriculum() -> list[tuple[str, str]]:
-    """Return the chapters and methods of curriculum.csv, in the order of the course."""
-    with (DOCS / "curriculum.csv").open() as file:
-        return [(row["chapter"], row["method"]) for row in csv.DictReader(file)]
-
-
-def chapters() -> dict[str, list[str]]:
-    """The methods of each chapter, which may stand in several places of the list."""
-    found: dict[str, list[str]] = {}
-    for chapter, method in curriculum():
-        found.setdefault(chapter, []).append(method)
-    return found
-
-
 def curriculum_table() -> str:
     """Write one table a chapter: method, file, paper, example."""
+    chapters: dict[str, list[Method]] = {}  # a chapter may stand in several places of the list
+    for method in methods().values():
+        chapters.setdefault(method.chapter, []).append(method)
     text = ""
-    for chapter, methods in chapters().items():
-        rows = [_cells(method) for method in methods]
-        lines = [
-            line for row in [["Method", "File", "Paper", "Example"], *rows] for line in _row(row)
-        ]
-        options = [":header-rows: 1", ":widths: 24 26 38 12", ":width: 100%", ""]
-        text += title(chapter, "-") + indented(".. list-table::", [*options, *lines])
+    for chapter, own in chapters.items():
+        table = [["Method", "File", "Paper", "Example"], *map(_cells, own)]
+        text += title(chapter, "-") + list_table(table, widths="24 26 38 12", width="100%")
     return text
 
 
-def _cells(method: str) -> list[str]:
-    family, _, name = method.partition(".")
-    thing = getattr(getattr(panlearn, family), name, None)
-    if thing is None:  # the tests refuse this; a build of half the library shows it
-        return [f"``{name}``", "", "", ""]
-    role = "mod" if inspect.ismodule(thing) else "obj"
-    link = f":{role}:`{name} <panlearn.{method}>`"
-    return [link, f"``{_file(thing)}``", _paper(thing), _example(family, name)]
-
-
-def _row(cells: list[str]) -> list[str]:
-    return [f"{'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(cells)]
+def _cells(method: Method) -> list[str]:
+    role = "mod" if inspect.ismodule(method.thing) else "obj"
+    link = f":{role}:`{method.name} <panlearn.{method.path}>`"
+    example = method.example
+    shown = ""
+    if example is not None:
+        shown = f":ref:`picture <sphx_glr_gallery_{example.parent.name}_{example.name}>`"
+    return [link, f"``{_file(method.thing)}``", _paper(method.thing), shown]
 
 
 def _file(thing: Any) -> str:
@@ -187,8 +187,14 @@ def _paper(thing: Any) -> str:
 def _linked(text: str) -> str:
     """Make links of the DOIs and arXiv numbers; an author's initial starts no numbered list."""
     text = re.sub(r"^(\s*[A-Z])\. ", r"\1\\. ", text)
-    text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", r"`doi:\1 <https://doi.org/\1>`__", text)
+    text = re.sub(r"\bdoi:(\S+?)(?=[.,;)]*(\s|$))", _doi, text)
     return re.sub(r"\barXiv:([\d.]+\d)", r"`arXiv:\1 <https://arxiv.org/abs/\1>`__", text)
+
+
+def _doi(found: re.Match[str]) -> str:
+    """Link a DOI; old ones have angle brackets, which an address may not."""
+    shown = found[1].replace("<", r"\<").replace(">", r"\>")
+    return f"`doi:{shown} <https://doi.org/{quote(found[1])}>`__"
 
 
 def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -197,20 +203,6 @@ def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
         if "of shape" in line:
             line = re.sub(r"(?<=\w)_(?=[,) ])", r"\\_", line)
         lines[i] = _linked(line)
-
-
-def _example(family: str, name: str) -> str:
-    """Link the first script of the family that names the method; its file name counts more."""
-    scripts = [
-        path
-        for path in sorted((EXAMPLES / family).glob("*.py"))
-        if re.search(rf"\b{name}\b", path.read_text())
-    ]
-    if not scripts:
-        return ""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    best = max(scripts, key=lambda path: words in path.stem)
-    return f":ref:`picture <sphx_glr_gallery_{family}_{best.name}>`"
 
 
 def write_commands() -> None:
@@ -245,13 +237,8 @@ def command_page(path: str, command: click.Command) -> str:
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     text = title(path) + words.replace("`", "``") + "\n\n" + indented("::", ["", usage])
     rows = [_option(p, context) for p in command.params if isinstance(p, click.Option)]
-    lines = [
-        line
-        for row in [["Option", "Value", "Default", "What it does"], *rows]
-        for line in _row(row)
-    ]
-    options = [":header-rows: 1", ":widths: 22 22 12 44", ":width: 100%", ""]
-    return text + indented(".. list-table::", [*options, *lines])
+    table = [["Option", "Value", "Default", "What it does"], *rows]
+    return text + list_table(table, widths="22 22 12 44", width="100%")
 
 
 def _option(option: click.Option, context: click.Context) -> list[str]:

@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 
 from panlearn.alignment import DPO, losses
 from panlearn.alignment._policy import untrained
+from panlearn.alignment._prompts import with_prompts
 from panlearn.neural import LoRA
 
 PAIRS = [("2+2=", "4", "five"), ("1+1=", "2", "3"), ("the sky is", " blue", " green")]
@@ -139,7 +140,35 @@ def test_a_warm_start_goes_on_and_keeps_the_reference(model):
     )
 
 
+def test_a_prompt_may_be_what_both_begin_with(model):
+    how = {"learning_rate": 1e-3, "max_epochs": 2, "random_state": 0}
+    told = DPO(model, **how).fit([("the sky is", " blue", " green"), ("a b", "\nc d", "\ncd e")])
+    again = DPO(model, **how).fit(
+        [
+            {"chosen": "the sky is blue", "rejected": "the sky is green"},
+            {"chosen": "a b\nc d", "rejected": "a b\ncd e"},
+        ]
+    )
+    for name, w in told.weights_.items():
+        np.testing.assert_array_equal(again.weights_[name], w, err_msg=name)
+
+
+def test_conversations_part_at_the_first_message_that_differs():
+    asked = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "sky?"}]
+    blue, green = ({"role": "assistant", "content": c} for c in ("blue", "green"))
+    told = {"chosen": [*asked, blue], "rejected": [*asked, green]}
+    expected = [(asked, [blue], [green])]
+    assert with_prompts([told], "X") == expected
+    assert with_prompts([{"prompt": "sky?", **told}], "X") == expected
+    given = {"prompt": asked, "chosen": [blue], "rejected": [green]}
+    assert with_prompts([given], "X") == [given]
+    longer = {"chosen": [*asked, blue], "rejected": [*asked, blue, asked[1], green]}
+    assert with_prompts([longer], "X")[0][0] == asked  # each side keeps a message
+
+
 BAD = {
+    "row 1: .* do not begin alike; give a prompt": [PAIRS[0], {"chosen": "yes", "rejected": "no"}],
+    "row 0: .* not two texts": [{"chosen": [1, 2], "rejected": [1, 3]}],
     "row 1: chosen and rejected are equal": [PAIRS[0], ("a", "b", "b")],
     "row 1: the completion is empty": [PAIRS[0], ("a", "b", "")],
     "row 1: prompt and completion have 72": [PAIRS[0], ("a", "b", "c" * 70)],

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+import panlearn
 from panlearn.alignment import GRPO, PPO, rewards
 from panlearn.alignment._games import critic_of, expected, log_probabilities, token_rewards
+from panlearn.alignment._prompts import read_prompts
 from panlearn.alignment._rollouts import roll_out
 from panlearn.core.errors import DataError
 from panlearn.transformer import GPT, GPTConfig
@@ -258,8 +260,36 @@ def test_rewards_of_tokens_by_hand():
 def test_nothing_is_expected_at_first(model):
     critic = critic_of(model.module_)
     found = drawn(model, ["a", "b", "c"])
-    assert not expected(critic, found).any()
+    assert not expected(critic, found.tokens[0]).any()
     assert set(model.weights_) < set(critic.state_dict())
+
+
+def test_what_is_expected_is_saved_and_gone_on_from(model, tmp_path):
+    """The network of values: by hand from its weights, the same bits from a file, and further."""
+    how = dict(max_tokens=5, max_steps=12, learning_rate=1e-2, batch_size=5, random_state=0)
+    tuner = PPO(model, count_a, **how, kl_coef=0.0).fit(PROMPTS)
+    said = ["aab", "b", "ca", "abc", "c"]
+    found = tuner.values(PROMPTS, said)
+    assert [len(row) for row in found] == [4, 2, 3, 4, 2]  # with the token that ends a text
+    critic = critic_of(model.module_)
+    critic.load_state_dict({k: torch.tensor(v) for k, v in tuner.critic_weights_.items()})
+    (prompt,) = read_prompts(model, ["bc"])
+    ids = torch.tensor([[*prompt, *model.tokenizer_.encode("b"), model.end_token_]])
+    with torch.no_grad():
+        alone = critic.value(critic.states(ids))[0, len(prompt) - 1 : -1, 0]
+    np.testing.assert_allclose(found[1], alone, rtol=0, atol=1e-5)
+    assert 0.2 < np.mean([row[0] for row in found]) < 2  # some a's are expected
+    panlearn.save(tuner, tmp_path / "ppo")
+    loaded = panlearn.load(tmp_path / "ppo")
+    for one, other in zip(found, loaded.values(PROMPTS, said), strict=True):
+        np.testing.assert_array_equal(one, other)
+    more = dict(max_steps=1, warm_start=True, num_ppo_epochs=1, learning_rate=1e-9)
+    again = loaded.set_params(**more).fit(PROMPTS)
+    fresh = PPO(tuner.model_, count_a, **how | more, kl_coef=0.0).fit(PROMPTS)
+    assert again.history_["reward"] == fresh.history_["reward"]
+    assert again.history_["value_loss"][0] < fresh.history_["value_loss"][0] / 2
+    for name, value in tuner.critic_weights_.items():
+        np.testing.assert_allclose(again.critic_weights_[name], value, rtol=0, atol=1e-6)
 
 
 def test_texts_go_on_being_learned(model):
@@ -308,7 +338,7 @@ def test_bad_data_are_named(model):
 SCRIPT = """
 import os, sys
 import numpy as np, torch
-from panlearn.alignment import GRPO, PPO
+from panlearn.alignment import GRPO, PPO, distill, supervised_finetune
 from panlearn.transformer import GPT, GPTConfig
 
 torch.set_num_threads(1)
@@ -326,6 +356,15 @@ for tuner in (GRPO(model, ones, beta=0.1, **how), PPO(model, ones, **how)):
     tuner.fit([[0], [1, 2], [3], [0, 1], [2]])
     found[type(tuner).__name__] = {k: torch.tensor(v) for k, v in tuner.weights_.items()}
     found[type(tuner).__name__]["reward"] = torch.tensor(tuner.history_["reward"])
+how |= dict(batch_size=3)
+del how["max_tokens"]
+rows = [([0], [1, 2]), ([1], [3, 3, 4]), ([2, 0], [4]), ([3], [0, 1])]
+for name, tuned in {
+    "sft": supervised_finetune(model, rows, **how),
+    "packed": supervised_finetune(model, rows, packing=True, **how),
+    "distill": distill(model, tuner.model_, *map(list, zip(*rows)), **how),
+}.items():
+    found[name] = {k: torch.tensor(v) for k, v in tuned.weights_.items()}
 torch.save(found, sys.argv[1] + os.environ.get("RANK", ""))
 """
 

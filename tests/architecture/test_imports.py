@@ -61,7 +61,7 @@ def test_families_load_no_extra():
     families = ", ".join(f"panlearn.{f}" for f in panlearn.FAMILIES if f not in DEEP)
     loaded = run(f"import sys, {families}; print(*sys.modules)").stdout.split()
     # pandas and pyarrow, where they are installed, come with scikit-learn
-    assert not {"torch", "dask", "distributed", "matplotlib"} & set(loaded)
+    assert not {"torch", "dask", "distributed", "matplotlib", "numba"} & set(loaded)
 
 
 def test_modules_import_quickly_and_compile_nothing():

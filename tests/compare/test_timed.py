@@ -1,11 +1,15 @@
 import os
+import signal
+import subprocess
 import sys
+import time
 
 import cloudpickle
 import numpy as np
 import pytest
 
 from panlearn.compare.timed import JobCrashedError, TimedWorker
+from panlearn.core import jit
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -71,3 +75,58 @@ def test_an_exception_comes_back(worker):
 def test_what_a_job_prints_does_not_reach_the_terminal(worker, capfd):
     worker.run(chat, limit=30)
     assert capfd.readouterr().out == ""
+
+
+PARENT = """
+import os, sys, time
+import cloudpickle
+from panlearn.compare.timed import TimedWorker
+
+def spin(path):
+    open(path, "w").write(str(os.getpid()))
+    while True:
+        pass
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+with TimedWorker(sys.argv[1]) as worker:
+    worker.run(spin, limit=300)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_worker_ends_with_the_process_that_started_it(number, tmp_path):
+    place = tmp_path / "pid"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(place)], env=env)
+    for _ in range(600):
+        if place.exists() and place.read_text():
+            break
+        time.sleep(0.1)
+    worker = int(place.read_text())
+    parent.send_signal(number)
+    assert parent.wait() == -number
+    for _ in range(100):
+        if not _runs(worker):
+            break
+        time.sleep(0.1)
+    assert not _runs(worker)
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def compile_for(x, seconds):
+    for compiling in (True, False):
+        for watcher in jit.watchers:
+            watcher(compiling)
+        time.sleep(seconds if compiling else 0)
+    return float(x.sum())
+
+
+def test_compiling_is_not_counted(worker):
+    assert worker.run(compile_for, 3.5, limit=3.0) == 3.0

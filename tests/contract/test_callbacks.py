@@ -38,9 +38,7 @@ def _slow(cls, library):
 
 
 def test_the_record_of_the_iterations(looping_class, library):
-    X, y = library.problem(looping_class)
-    model = library.make(looping_class)
-    library.quietly(lambda: model.fit(X, y))
+    model = library.fitted(looping_class)
     assert isinstance(model.n_iter_, int)
     assert model.n_iter_ >= 1
     assert isinstance(model.converged_, bool)
@@ -100,12 +98,11 @@ def test_a_failing_fit_tears_callbacks_down(iterative_class, library):
 
 def test_scikit_learns_own_callbacks(looping_class, library, capsys):
     X, y = library.problem(looping_class)
-    model = library.make(looping_class)
+    model = library.fitted(looping_class)
     scoring = "accuracy" if is_classifier(model) else "r2" if is_regressor(model) else None
     callbacks = [ProgressBar(), *([ScoringMonitor(scoring=scoring)] if scoring else [])]
-    watched = library.make(looping_class).set_callbacks(*callbacks)
+    watched = library.brief(looping_class).set_callbacks(*callbacks)
     library.quietly(lambda: watched.fit(X, y))
-    library.quietly(lambda: model.fit(X, y))
     library.same(watched, model, X, rtol=0)
     if scoring:
         scores = callbacks[1].get_logs()

@@ -1,5 +1,6 @@
 """Every estimator inside scikit-learn's machinery."""
 
+import copy
 import inspect
 from dataclasses import fields
 
@@ -29,8 +30,7 @@ def test_defaults_satisfy_their_own_annotations(every_class):
 
 
 def test_set_params_and_clone_keep_values_and_forget_the_fit(every_class, library):
-    X, y = library.problem(every_class)
-    model = library.make(every_class).fit(X, y)
+    model = copy.deepcopy(library.fitted(every_class))
     twin = clone(model)
     ours, theirs = model.get_params(), twin.get_params()
     assert theirs.keys() == ours.keys()
@@ -48,8 +48,10 @@ def test_pipeline_gives_what_the_steps_give(any_class, library):
     X, y = library.problem(any_class)
     X = 5 * X + 3
     scaler = library.scaler(any_class).fit(X)
-    alone = library.make(any_class).fit(scaler.transform(X), y)
-    piped = make_pipeline(library.scaler(any_class), library.make(any_class)).fit(X, y)
+    alone = library.brief(any_class)
+    library.quietly(lambda: alone.fit(scaler.transform(X), y))
+    piped = make_pipeline(library.scaler(any_class), library.brief(any_class))
+    library.quietly(lambda: piped.fit(X, y))
     for name, value in library.outputs(piped, X).items():
         np.testing.assert_array_equal(value, getattr(alone, name)(scaler.transform(X)))
 
@@ -84,7 +86,7 @@ def _two_values(model):
 
 def test_grid_search_finds_the_better_of_two(predictor_class, library):
     X, y = library.problem(predictor_class)
-    model = library.make(predictor_class)
+    model = library.brief(predictor_class)
     if not hasattr(model, "score"):
         pytest.skip("has no score to compare by")
     if (grid := _two_values(model)) is None:
@@ -96,13 +98,13 @@ def test_grid_search_finds_the_better_of_two(predictor_class, library):
     scores = np.zeros(2)
     for i, value in enumerate(values):
         for train, test in splits:
-            part = library.make(predictor_class, **{name: value})
+            part = library.brief(predictor_class, **{name: value})
             known = (None, None) if y is None else (y[train], y[test])
             library.quietly(lambda part=part, train=train, y=known[0]: part.fit(X[train], y))
             scores[i] += part.score(X[test], known[1]) / 2
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores, rtol=1e-12)
     assert search.best_params_ == {name: values[int(scores.argmax())]}
-    best = library.make(predictor_class, **search.best_params_)
+    best = library.brief(predictor_class, **search.best_params_)
     library.quietly(lambda: best.fit(X, y))
     library.same(search.best_estimator_, best, X, rtol=0)
 
@@ -111,7 +113,8 @@ def test_set_output_gives_data_frames(transformer_class, library):
     pd = pytest.importorskip("pandas")
     X, y = library.problem(transformer_class)
     frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])], index=range(5, 65))
-    model = library.make(transformer_class).set_output(transform="pandas").fit(frame, y)
+    model = library.brief(transformer_class).set_output(transform="pandas")
+    library.quietly(lambda: model.fit(frame, y))
     out = model.transform(frame)
     assert isinstance(out, pd.DataFrame)
     assert list(out.index) == list(frame.index)
@@ -147,7 +150,8 @@ def test_feature_names_are_kept_and_held_against(any_class, library):
     pd = pytest.importorskip("pandas")
     X, y = library.problem(any_class)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = library.make(any_class).fit(frame, y)
+    model = library.brief(any_class)
+    library.quietly(lambda: model.fit(frame, y))
     assert list(model.feature_names_in_) == list("abcd")
     assert model.n_features_in_ == 4
     for name in library.outputs(model, frame):

@@ -17,7 +17,7 @@ from panlearn.text import WordTokenizer
 
 
 def _fit(cls, library, X, y=None, **more):
-    return library.quietly(lambda: library.make(cls).fit(X, y, **more))
+    return library.quietly(lambda: library.brief(cls).fit(X, y, **more))
 
 
 def _weighted(cls):
@@ -55,7 +55,7 @@ def test_a_document_is_a_text_or_a_list_of_its_tokens(document_class, library):
 def test_arrays_series_tuples_and_generators_are_lists(document_class, library):
     pd = pytest.importorskip("pandas")
     X, y = library.problem(document_class)
-    model = _fit(document_class, library, X, y)
+    model = library.fitted(document_class)
     dressed = [np.array(X), np.array(X, dtype=object), tuple(X), pd.Series(X, index=range(9, 29))]
     for other in dressed:
         library.same(_fit(document_class, library, other, y), model, X, rtol=0)
@@ -63,8 +63,8 @@ def test_arrays_series_tuples_and_generators_are_lists(document_class, library):
 
 
 def test_outputs_of_a_list_are_those_of_its_documents(document_class, library):
-    X, y = library.problem(document_class)
-    model = _fit(document_class, library, X, y)
+    X, _ = library.problem(document_class)
+    model = library.fitted(document_class)
     whole = {name: getattr(model, name)(X) for name in library.outputs(model, X)}
     for name, values in whole.items():
         for i in (0, len(X) - 1):
@@ -80,8 +80,7 @@ def test_outputs_of_a_list_are_those_of_its_documents(document_class, library):
 
 
 def test_documents_of_no_known_word_have_finite_outputs(document_class, library):
-    X, y = library.problem(document_class)
-    model = _fit(document_class, library, X, y)
+    model = library.fitted(document_class)
     for strange in (["", "zzz qqq", "."], [[], ["zzz"]]):
         for name, value in library.outputs(model, strange).items():
             if np.asarray(value).dtype.kind == "f":
@@ -105,9 +104,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", sorted(BAD))
-def test_what_is_no_document_is_refused_and_leaves_the_model(document_class, library, case):
+def test_what_is_no_document_is_refused_and_leaves_the_model(document_class, library, tally, case):
     X, y = library.problem(document_class)
-    model, bad = _fit(document_class, library, X, y), BAD[case](X)
+    model, bad = library.fitted(document_class), BAD[case](X)
     before, state = library.outputs(model, X), set(vars(model))
     target = None if y is None else np.resize(y, len(bad) if hasattr(bad, "__len__") else 1)
     says = "document|list of|single|token"
@@ -116,6 +115,7 @@ def test_what_is_no_document_is_refused_and_leaves_the_model(document_class, lib
             given = (bad, target) if "fit" in method else (bad,)
             with pytest.raises((ValueError, TypeError), match=says):
                 getattr(model, method)(*given)
+            tally["bad inputs", "refused by name"] += 1
     assert set(vars(model)) == state
     for name, value in library.outputs(model, X).items():
         np.testing.assert_array_equal(value, before[name])
@@ -144,7 +144,7 @@ def test_before_fit_the_methods_say_so(document_class, library):
 def test_fit_changes_neither_data_nor_parameters(document_class, library):
     X, y = library.problem(document_class)
     X = [X[0], *(text.split() for text in X[1:])]
-    model, copies = library.make(document_class), copy.deepcopy((X, y))
+    model, copies = library.brief(document_class), copy.deepcopy((X, y))
     parameters = model.get_params()
     library.quietly(lambda: model.fit(X, y))
     library.outputs(model, X)
@@ -158,7 +158,7 @@ def test_the_order_of_the_documents_does_not_matter_to_a_sum(document_class, lib
     if not document_class.capabilities.any_order:
         pytest.skip("is no sum over documents")
     X, y = library.problem(document_class)
-    model = _fit(document_class, library, X, y)
+    model = library.fitted(document_class)
     turned = _fit(document_class, library, X[::-1], None if y is None else y[::-1])
     library.same(turned, model, X, rtol=1e-9)
 
@@ -172,7 +172,7 @@ def test_an_integer_weight_is_a_repeated_document_and_zero_an_absent_one(documen
     repeated = _fit(document_class, library, [X[i] for i in kept], _at(y, kept))
     library.same(weighted, repeated, X, rtol=1e-9)
     ones = _fit(document_class, library, X, y, sample_weight=np.ones(len(X)))
-    library.same(ones, _fit(document_class, library, X, y), X, rtol=1e-12)
+    library.same(ones, library.fitted(document_class), X, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_bad_weights_are_refused_by_name(document_class, library, wrong, says):
 def test_a_stream_of_lists_and_a_bag_give_fit(document_class, library):
     _streams(document_class)
     X, y = library.problem(document_class)
-    whole = _fit(document_class, library, X, y)
+    whole = library.fitted(document_class)
     cut = [slice(0, 7), slice(7, 8), slice(8, None)]
     batches = [(X[c], None if y is None else y[c]) for c in cut]
     streamed = _fit(document_class, library, panlearn.Batches(lambda: iter(batches)))
@@ -216,7 +216,7 @@ def test_further_documents_give_the_fit_of_all(document_class, library, tmp_path
         pytest.skip("has no partial_fit")
     X, y = library.problem(document_class)
     early, late = (X[:9], _at(y, range(9))), (X[9:], _at(y, range(9, len(X))))
-    model = library.make(document_class).partial_fit(*early)
+    model = library.brief(document_class).partial_fit(*early)
     panlearn.save(model, tmp_path / "model")
     loaded = panlearn.load(tmp_path / "model").partial_fit(*late)
     library.same(model.partial_fit(*late), loaded, X, rtol=0)
@@ -230,7 +230,7 @@ def test_a_model_with_a_function_for_tokenizer_works_and_says_that_it_cannot_be_
     if not isinstance(getattr(document_class(), "tokenizer", None), WordTokenizer):
         pytest.skip("does not cut texts into words")
     X, y = library.problem(document_class)
-    cut = library.make(document_class, tokenizer=_cut)
+    cut = library.brief(document_class, tokenizer=_cut)
     model = library.quietly(lambda: cut.fit(X, y))
     listed = _fit(document_class, library, [_cut(text) for text in X], y)
     library.same(model, listed.set_params(tokenizer=_cut), X, rtol=0)

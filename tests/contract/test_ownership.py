@@ -40,7 +40,7 @@ def test_changing_the_data_after_fit_changes_nothing(every_class, library):
     X, y = copy.deepcopy(library.problem(every_class))
     weighted = "sample_weight" in inspect.signature(every_class.fit).parameters
     weight = {"sample_weight": 1.0 + np.arange(len(X)) % 3} if weighted else {}
-    model = library.make(every_class)
+    model = library.brief(every_class)
     library.quietly(lambda: model.fit(X, y, **weight))
     probe = _probe(every_class, library)
     before, learned = library.outputs(model, probe), copy.deepcopy(library.learned(model))
@@ -75,7 +75,7 @@ def test_changing_an_array_among_the_parameters_after_fit_changes_nothing(every_
         pytest.skip("has no such parameter")
     X, y = library.problem(every_class)
     given = {name: np.array(v, dtype=float) for name, v in ARRAYS[every_class.__name__].items()}
-    model = library.make(every_class, **given)
+    model = library.brief(every_class, **given)
     library.quietly(lambda: model.fit(X, y))
     before = library.outputs(model, X)
     for array in given.values():

@@ -1,17 +1,20 @@
 """Compiled kernels: never stale, at home wherever the package lies, and not silent."""
 
+import copy
 import os
+import pickle
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 from numba.core.caching import NullCache
 
+from panlearn.core import compilation, splitmix
 from panlearn.core import jit as module
 from panlearn.core.jit import jit
 
@@ -23,7 +26,7 @@ from panlearn.core.jit import jit
 def outer(x):
     return {body}
 if __name__ == "__main__":
-    print(outer(1.0), sum(outer.stats.cache_hits.values()))
+    print(outer(1.0), sum(outer.entry.stats.cache_hits.values()))
 """
 
 
@@ -60,19 +63,19 @@ def test_a_kernel_is_compiled_again_if_what_it_takes_from_another_file_changed(
     assert run(2) == ["30.0", "0"]
 
 
-def test_without_a_folder_that_can_be_written_kernels_work_all_the_same(monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    module._folder.cache_clear()
+def test_without_a_folder_kernels_work_all_the_same(monkeypatch):
+    monkeypatch.setattr(module, "_candidates", lambda source: iter(()))
+    module.folders.cache_clear()
     try:
 
         @jit
         def doubled(x):
             return 2 * x
 
-        assert isinstance(doubled._cache, NullCache)
+        assert isinstance(doubled.entry._cache, NullCache)
         assert doubled(np.float64(4)) == 8
     finally:
-        module._folder.cache_clear()
+        module.folders.cache_clear()
 
 
 def test_kernels_go_to_the_first_folder_that_can_be_written(monkeypatch, tmp_path):
@@ -81,10 +84,25 @@ def test_kernels_go_to_the_first_folder_that_can_be_written(monkeypatch, tmp_pat
     (source / "__pycache__").touch()  # cannot be a folder
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
-    assert module._folder.__wrapped__(str(source)).startswith(str(tmp_path / "home"))
+    assert module.folders.__wrapped__(str(source))[1].startswith(str(tmp_path / "home"))
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert module._folder.__wrapped__(str(source)).startswith(str(tmp_path / "panlearn-"))
+    assert module.folders.__wrapped__(str(source))[1].startswith(str(tmp_path / "panlearn-"))
+
+
+def test_what_was_compiled_where_one_cannot_write_is_read(monkeypatch, tmp_path):
+    source, home = tmp_path / "package", tmp_path / "home"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    installed = source / "__pycache__"
+    installed.mkdir(parents=True)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).is_relative_to(home))
+    readable, writable = module.folders.__wrapped__(str(source))
+    assert readable == [str(installed), writable]
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert module.folders.__wrapped__(str(source))[1] is None
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
+    assert module.folders.__wrapped__(str(source)) == ([str(installed)], str(installed))
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs the owners of files of POSIX")
@@ -106,26 +124,91 @@ def test_a_full_disk_does_not_end_a_call(monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(halved._cache._cache_file, "save", full)
+    monkeypatch.setattr(halved.entry._cache._cache_file, "save", full)
     assert halved(3.0) == 1.5
 
 
 def test_one_line_is_said_after_a_second_of_compiling(capsys):
-    notice = module._Notice()
-    event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=jit)})
-    notice.on_start(event)
-    notice.on_end(event)
+    notice = compilation._Notice()
+    notice(True)
+    notice(False)
     assert capsys.readouterr().err == ""
     notice.spent = 1.0  # many short ones count as much as a long one
-    notice.on_start(event)
+    notice(True)
     notice.timer.join()
-    notice.on_end(event)
-    notice.on_start(event)
-    notice.on_end(event)
+    notice(False)
+    notice(True)
+    notice(False)
     assert capsys.readouterr().err.count("compiles") == 1
 
 
 def test_only_core_asks_numba_for_a_kernel():
     package = Path(module.__file__).parents[1]
-    asks = [file for file in package.rglob("*.py") if re.search(r"\bnjit\b", file.read_text())]
-    assert asks == [Path(module.__file__)]
+    asked = re.compile(r"\bnjit\(|import njit")
+    asks = [file for file in package.rglob("*.py") if asked.search(file.read_text())]
+    assert asks == [Path(compilation.__file__)]
+
+
+@jit
+def root_of(x):
+    if x < 0:
+        raise ValueError("there is no real root")
+    return np.sqrt(x)
+
+
+@jit
+def roots(values):
+    found = np.empty(len(values))
+    for i in range(len(values)):
+        found[i] = root_of(values[i])
+    return found
+
+
+def test_what_a_kernel_calls_is_a_part_of_it_and_no_machine_code_of_its_own():
+    np.testing.assert_array_equal(roots(np.array([4.0, 9.0])), [2.0, 3.0])
+    with pytest.raises(ValueError, match="no real root"):
+        roots(np.array([-1.0]))
+    assert root_of.signatures == []
+    library = next(iter(root_of.part.overloads.values())).library
+    assert library.is_part
+    with pytest.raises(RuntimeError, match="no compiled object"):
+        library._get_compiled_object()
+
+
+def test_a_part_of_one_kernel_can_be_called_from_python_too():
+    roots(np.array([4.0]))
+    assert root_of(16.0) == 4.0
+    assert len(root_of.signatures) == 1
+    with pytest.raises(ValueError, match="no real root"):
+        root_of(-1.0)
+
+
+def test_other_users_of_numba_get_libraries_of_numba():
+    @numba.njit
+    def summed(values):
+        return np.sum(values) + np.mean(values)
+
+    roots(np.array([1.0]))
+    assert summed(np.array([1.0, 3.0])) == 6.0
+    library = next(iter(summed.overloads.values())).library
+    assert not isinstance(library, compilation._Library)
+
+
+def test_a_kernel_travels_by_its_name():
+    assert pickle.loads(pickle.dumps(splitmix.next_bits)) is splitmix.next_bits
+    assert copy.deepcopy(splitmix.next_bits) is splitmix.next_bits
+
+
+def test_watchers_hear_when_a_kernel_and_its_parts_begin_and_end_to_compile():
+    @jit
+    def fresh(values):
+        return roots(values).sum()
+
+    fresh.py_func.__module__ = "panlearn.fresh"
+    heard: list[bool] = []
+    module.watchers.append(heard.append)
+    try:
+        assert fresh(np.array([4.0])) == 2.0
+    finally:
+        module.watchers.remove(heard.append)
+    assert heard == [True, False]

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "index.rst", *sorted((ROOT / "docs" / "guide").glob("*.rst"))]
+PAGES = [
+    ROOT / "docs" / "index.rst",
+    *sorted((ROOT / "docs" / "guide").glob("*.rst")),
+    *sorted((ROOT / "docs" / "tutorials").glob("*.rst")),
+]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 from scipy.stats import spearmanr, wasserstein_distance
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from panlearn.evaluate import sample_quality
@@ -89,6 +90,31 @@ def test_the_table_shows_what_is_wrong(rng):
     assert table["frechet_distance"]["value"] > 3 * table["frechet_distance"]["real"]
     again = sample_quality.compare_samples(real, alone, random_state=0)
     assert table == again
+
+
+def test_features_of_a_network_stand_for_images(rng):
+    torch = pytest.importorskip("torch")
+    real, made = rng.normal(size=(60, 4, 3)), rng.normal(0.5, 2, size=(50, 4, 3))
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2), torch.nn.Tanh())
+    weight, bias = (p.detach().numpy().astype(float) for p in network.parameters())
+    rows = [np.tanh(x.reshape(len(x), 12) @ weight.T + bias) for x in (real, made)]
+    expected = sample_quality.frechet_distance(*rows)
+    for given in (network, lambda x: np.tanh(x.reshape(len(x), 12) @ weight.T + bias)):
+        found = sample_quality.frechet_distance(real, made, given)
+        assert found == pytest.approx(expected, rel=1e-4)  # the network computes in float32
+    table = sample_quality.compare_samples(real, made, random_state=0, features=network)
+    again = sample_quality.compare_samples(*rows, random_state=0)
+    assert table["coverage"] == again["coverage"]
+
+
+def test_features_are_trained_on_the_real_rows_if_they_are_not_yet(rng):
+    real, made = rng.normal(size=(60, 5)) * [9, 5, 1, 1, 1], rng.normal(size=(60, 5))
+    fitted = PCA(2).fit(real)
+    expected = sample_quality.frechet_distance(fitted.transform(real), fitted.transform(made))
+    fresh = PCA(2)
+    for given in (fresh, fitted):
+        assert sample_quality.frechet_distance(real, made, given) == pytest.approx(expected)
+    assert not hasattr(fresh, "components_")
 
 
 def test_bad_samples(samples):

@@ -4,14 +4,21 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from torch.distributions import Normal
 
 from panlearn.generative import DiffusionModel
-from panlearn.generative._diffusion import NoiseSchedule, denoising_losses, reverse
+from panlearn.generative._diffusion import NoiseSchedule, bound, denoising_losses
+from panlearn.generative._diffusion import reverse as states_back
 from panlearn.neural._draws import Draws, Share
 
 
 def draws(n, seed=0):
     return Draws(Share(0, n, n), seed, 0, torch.device("cpu"))
+
+
+def reverse(*given, **options):
+    """Where the way back ends."""
+    return list(states_back(*given, **options))[-1]
 
 
 def best(schedule, variance):
@@ -107,6 +114,59 @@ def test_the_loss_of_the_best_network_is_known():
     assert losses.mean().item() == pytest.approx(expected.item(), rel=0.02)
 
 
+@pytest.mark.parametrize("variance", ["small", "large"])
+def test_the_bound_is_that_of_the_chain(variance):
+    """Against the densities of chains of a few steps, one by one; and the density that they make.
+
+    A prediction that is linear in x makes every step back a normal, and so the whole chain.
+    """
+    schedule, spread, n = NoiseSchedule("linear", 4), 1.7, 200_000
+    predict, x = best(schedule, spread), torch.full((n, 1), 0.8, dtype=torch.float64)
+    found = bound(schedule, predict, x, draws(n), variance=variance)
+    steps, noise = [x], draws(n, 1)
+    log_ratio, made = torch.zeros(n, dtype=torch.float64), 1.0
+    for beta in schedule.betas.tolist():
+        steps.append((1 - beta) ** 0.5 * steps[-1] + beta**0.5 * noise.normal(1, dtype=x.dtype))
+        log_ratio -= Normal((1 - beta) ** 0.5 * steps[-2], beta**0.5).log_prob(steps[-1])[:, 0]
+    log_ratio += Normal(0.0, 1.0).log_prob(steps[-1])[:, 0]
+    left = [1.0, *schedule.left.tolist()]
+    for t in range(3, -1, -1):
+        now, then, beta = left[t + 1], left[t], schedule.betas[t].item()
+        small = beta * (1 - then) / (1 - now)
+        if t == 0:  # zero; that of the second step is taken
+            second = schedule.betas[1].item() * (1 - left[1]) / (1 - left[2])
+            small = min(second, beta)
+        deviation = (small if variance == "small" else beta) ** 0.5
+        slope = (1 - beta) ** 0.5 * (1 - then) / (1 - now)
+        slope += then**0.5 * beta / (1 - now) * now**0.5 * spread / (now * spread + 1 - now)
+        log_ratio += Normal(slope * steps[t + 1], deviation).log_prob(steps[t])[:, 0]
+        made = slope**2 * made + deviation**2
+    error = (found.std() + log_ratio.std()).item() / n**0.5
+    assert found.mean().item() == pytest.approx(log_ratio.mean().item(), abs=4 * error)
+    assert found.mean() < Normal(0.0, made**0.5).log_prob(torch.tensor(0.8))
+
+
+def test_the_bound_comes_near_the_density_and_knows_units(rng):
+    schedule, spread, n = NoiseSchedule("linear", 1000), 0.6, 300
+    x = spread**0.5 * draws(n, 2).normal(3, dtype=torch.float64)
+    found = bound(schedule, best(schedule, spread), x, draws(n), variance="large")
+    exact = Normal(0.0, spread**0.5).log_prob(x).sum(1)
+    assert found.mean().item() == pytest.approx(exact.mean().item(), abs=0.05)
+    y = rng.integers(2, size=60)
+    X = rng.normal(size=(60, 2)) + 9 * y[:, None]
+    options = dict(max_epochs=20, learning_rate=5e-3, random_state=0)
+    one, other = (DiffusionModel(16, 10, **options).fit(rows, y) for rows in (X, 1000 * X))
+    bounds = one.elbo(X, y, random_state=1)
+    assert bounds.shape == (60,)
+    shift = bounds - other.elbo(1000 * X, y, random_state=1)
+    np.testing.assert_allclose(shift, 2 * np.log(1000), rtol=1e-6)
+    assert bounds.mean() > one.elbo(X, 1 - y, random_state=1).mean() + 0.2
+    with pytest.raises(ValueError, match="fitted with y"):
+        one.elbo(X)
+    learned = DiffusionModel(16, 10, variance="learned", **options).fit(X)
+    assert np.isfinite(learned.elbo(X, random_state=0)).all()
+
+
 @pytest.mark.parametrize("prediction", ["noise", "sample", "velocity"])
 def test_a_table_is_learned_whatever_is_predicted(prediction, rng):
     t = rng.normal(size=400)
@@ -140,6 +200,19 @@ def test_samplers_and_guidance_are_chosen_after_fit(rng):
     assert means["guided"] > means["ddim"]
     mixed = model.set_params(guidance=1.0).sample(600, random_state=0)
     assert (mixed.mean(axis=1) > 2).mean() == pytest.approx(y.mean(), abs=0.1)
+
+
+def test_the_way_back_goes_from_noise_to_the_sample(rng):
+    X, y = rng.normal(size=(40, 2)) * 5 + 100, rng.integers(2, size=40)
+    model = DiffusionModel(8, 12, n_sampling_steps=5, guidance=2.0, max_epochs=1).fit(X, y)
+    way = model.trajectory(600, random_state=3, y=1)
+    assert way.shape == (6, 600, 2)
+    np.testing.assert_array_equal(way[-1], model.sample(600, random_state=3, y=1))
+    noise = (way[0] - model.mean_) / model.scale_
+    np.testing.assert_allclose(noise.mean(0), 0, atol=4 / 600**0.5)
+    np.testing.assert_allclose(noise.std(0), 1, atol=4 / 1200**0.5)
+    images = DiffusionModel((4,), 3, max_epochs=1).fit(rng.normal(size=(6, 5, 3)))
+    assert images.trajectory(2).shape == (4, 2, 5, 3)
 
 
 def test_images_are_learned_by_a_u_net(rng):

@@ -293,22 +293,6 @@ def test_images_and_frames_come_back_as_they_were(rng):
 
 
 @pytest.mark.parametrize(
-    ("X", "says"),
-    [
-        ([[1.0, 2.0]], "sample"),
-        (np.zeros((1, 4, 4)), "1 sample"),
-        (np.ones((9, 3)), "no column of X varies"),
-        ([[1.0, np.nan], [0.0, 1.0]], "NaN"),
-        (np.full((4, 3, 3), np.inf), "infinity"),
-    ],
-    ids=["one row", "one image", "constant", "nan", "infinite image"],
-)
-def test_what_cannot_be_learned_from_is_refused(X, says):
-    with pytest.raises(ValueError, match=says):
-        EnergyModel().fit(X)
-
-
-@pytest.mark.parametrize(
     "bad",
     [{"training": "cd"}, {"step_size": 0.0}, {"penalty": -1.0}, {"n_steps": 0}],
     ids=str,

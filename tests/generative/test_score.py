@@ -160,6 +160,37 @@ def test_a_table_is_learned(matching, rng):
     assert (model.gradient(rows)[:, 2] == 0).all()
 
 
+@pytest.mark.parametrize("process", ["vp", "ve"])
+@pytest.mark.parametrize("shape", [(3,), (4, 5), (2, 4, 4)])
+def test_gradients_are_per_unit_of_each_column(process, shape, rng):
+    """A network that adds nothing leaves a normal with the moments of the data, and a little noise.
+
+    At time 0.001 that noise has the variance 1 - a^2 of the process "vp", which keeps the sum at
+    one, or adds 0.01^2 (2000^0.002 - 1) to it.
+    """
+    X = 7 + rng.normal(size=(40, *shape)) * (np.array([100.0, 1.0, 0.0]) if len(shape) == 1 else 3)
+    model = ScoreModel(4, process=process, max_epochs=1, random_state=0).fit(X)
+    for name, weight in model.weights_.items():
+        if ".leave." in name:
+            weight[:] = 0
+    variance = 1.0 if process == "vp" else 1 + 0.01**2 * (2000**0.002 - 1)
+    axes = (0,) if len(shape) == 1 else (0, -2, -1)
+    moments = X.var(axis=axes, keepdims=True)
+    flat = moments == 0
+    slopes = -(X - X.mean(axis=axes, keepdims=True)) / np.where(flat, np.inf, moments * variance)
+    tolerance = 1e-9 if len(shape) == 1 else 1e-5  # images are computed with in float32
+    np.testing.assert_allclose(model.gradient(X), slopes, rtol=tolerance, atol=tolerance)
+
+
+def test_the_density_of_a_model_integrates_to_one(rng):
+    X = np.concatenate([rng.normal(-2, 0.5, size=150), rng.normal(3, 1.0, size=150)])[:, None]
+    model = ScoreModel((32, 32), max_epochs=40, learning_rate=5e-3, random_state=0).fit(X)
+    grid = np.linspace(-12, 14, 401)[:, None]
+    density = np.exp(model.score_samples(grid))
+    assert np.trapezoid(density, grid[:, 0]) == pytest.approx(1.0, abs=0.02)
+    assert density.max() < 2  # and is no spike
+
+
 def test_images_and_bad_settings(rng):
     X = rng.normal(size=(12, 4, 4)).astype(np.float32)
     model = ScoreModel((4, 8), max_epochs=1, n_sampling_steps=3, process="ve").fit(X)

@@ -74,7 +74,7 @@ print(killed, len(reached) > 5)
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_twenty_times_ends_with_the_same_bits(tmp_path):
+def test_a_run_that_is_killed_twenty_times_ends_with_the_same_bits(tmp_path, tally):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path), "20"],
         capture_output=True,
@@ -83,6 +83,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_bits(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["20", "True"]
+    tally["kills", "the same bits at the end"] += 20
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 

@@ -1,5 +1,8 @@
 """Fits in threads side by side learn what they learn alone, and leave PyTorch as it was."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -52,3 +55,30 @@ def test_cross_validation_in_threads_is_that_without(model):
     alone = cross_val_score(model, X, y, cv=4)
     with joblib.parallel_config("threading"):
         np.testing.assert_array_equal(cross_val_score(model, X, y, cv=4, n_jobs=4), alone)
+
+
+FORK = """
+import os, signal, sys
+import numpy as np, torch
+from panlearn.neural import MLPClassifier
+
+torch.set_num_threads(2)
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(512, 64)).astype("f4"), rng.integers(2, size=512)
+model = MLPClassifier((512, 512), max_epochs=1, batch_size=256, random_state=0)
+model.fit(X, y)  # large enough for both threads
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    again = model.fit(X, y).predict_proba(X)
+    os._exit(0 if np.isfinite(again).all() and torch.get_num_threads() == 1 else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_large_network_learns_in_a_forked_child():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env.pop("OMP_NUM_THREADS", None)
+    done = subprocess.run([sys.executable, "-c", FORK], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

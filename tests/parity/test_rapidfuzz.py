@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from rapidfuzz import distance as their_distance
 from rapidfuzz import fuzz as their_fuzz
@@ -72,10 +72,15 @@ SCORERS = {
 }
 
 
-@pytest.mark.parametrize("name", SCORERS)
 @settings(max_examples=30)
 @given(a=TEXT, b=TEXT, share=SHARE)
-def test_every_score_is_theirs_with_and_without_a_cutoff(name, a, b, share):
+def test_every_score_is_theirs_with_and_without_a_cutoff(a, b, share):
+    for name in SCORERS:  # to draw texts takes longer than to compare them
+        note(name)
+        _score_is_theirs(name, a, b, share)
+
+
+def _score_is_theirs(name, a, b, share):
     scorer, theirs = SCORERS[name]
     score = scorer(a, b)
     # of a single pair, not of matrices, the peer's 1 - (1 - s) may end in another bit
@@ -112,7 +117,6 @@ def test_options_of_the_scores_are_theirs(a, b, weights, prefix):
             padded(a, b, pad=False)
 
 
-@pytest.mark.parametrize("name", SCORERS)
 @settings(max_examples=15)
 @given(
     query=TEXT,
@@ -121,7 +125,13 @@ def test_options_of_the_scores_are_theirs(a, b, weights, prefix):
     share=st.one_of(st.none(), SHARE),
     lower=st.booleans(),
 )
-def test_what_is_extracted_is_theirs(name, query, choices, limit, share, lower):
+def test_what_is_extracted_is_theirs(query, choices, limit, share, lower):
+    for name in SCORERS:
+        note(name)
+        _extracted_are_theirs(name, query, choices, limit, share, lower)
+
+
+def _extracted_are_theirs(name, query, choices, limit, share, lower):
     scorer, theirs = SCORERS[name]
     most = 100 if name in fuzz.__all__ else 1
     cutoff = None if share is None else round(share * 8) if scorer.whole else share * most

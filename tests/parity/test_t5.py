@@ -130,3 +130,30 @@ def test_what_cannot_be_read_is_refused_by_name(pair, fact, says):
     file.write_text(json.dumps(json.loads(file.read_text()) | fact))
     with pytest.raises(CheckpointError, match=says):
         Seq2Seq.from_pretrained(folder)
+
+
+def test_a_folder_with_its_tokenizer_takes_texts(pair, tmp_path):
+    """Texts in, texts out, as the package reads them; the vocabulary is padded in the model."""
+    _, folder = pair
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    pieces += [(letter, -3.0) for letter in "abcdefghijklmno"] + [("▁a", -4.0), ("ab", -4.5)]
+    tokenizer = transformers.T5Tokenizer(vocab=pieces, extra_ids=0)
+    tokenizer.save_pretrained(folder)
+    texts = ["a cab", "deaf no", "aé\n\tb"]
+    model = Seq2Seq.from_pretrained(folder, max_length=8)
+    ids = [tokenizer(text)["input_ids"] for text in texts]
+    assert [model.tokenizer_.encode(t, add_special_tokens=True) for t in texts] == ids
+    for found, row in zip(model.predict(texts), model.predict(ids), strict=True):
+        known = [int(i) for i in row if i < len(tokenizer)]
+        assert found == tokenizer.decode(known, skip_special_tokens=True)
+    assert isinstance(model.predict(texts[0]), str)
+    looks = model.alignment(texts, ["ab", "", "c"])
+    assert [look.shape[1] for look in looks] == [len(row) for row in ids]
+    model.set_params(max_epochs=60, learning_rate=1e-2, schedule="constant", random_state=0)
+    model.fit(texts, ["ab", "no", "a cab"])
+    assert model.predict(texts) == ["ab", "no", "a cab"]
+    assert model.score(texts, ["ab", "no", "a deaf"]) == pytest.approx(2 / 3)
+    panlearn.save(model, tmp_path / "model")
+    assert panlearn.load(tmp_path / "model").predict(texts) == model.predict(texts)
+    wide = Seq2Seq.from_pretrained(folder, tokenizer=None)
+    assert wide.tokenizer_ is None

@@ -56,8 +56,8 @@ def test_the_same_sequences_in_another_dress_give_the_same_model(sequence_class,
         pytest.skip("of the other kind")
     X = [np.round(2 * x) for x in X]
     dressed = dresses[dress](X)
-    expected = library.quietly(lambda: library.make(sequence_class).fit(X))
-    model = library.quietly(lambda: library.make(sequence_class).fit(dressed))
+    expected = library.quietly(lambda: library.brief(sequence_class).fit(X))
+    model = library.quietly(lambda: library.brief(sequence_class).fit(dressed))
     ours, theirs = library.outputs(model, dressed), library.outputs(expected, X)
     for name, value in theirs.items():
         np.testing.assert_allclose(ours[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
@@ -68,14 +68,14 @@ def test_labels_of_any_kind_give_the_same_model(sequence_class, library):
         pytest.skip("of vectors")
     X, _ = library.problem(sequence_class)
     names = np.array(["ape", "bee", "cat", "dog", "elk"])
-    expected = library.quietly(lambda: library.make(sequence_class).fit(X))
+    expected = library.fitted(sequence_class)
     for dressed in (
         [names[x.astype(int)] for x in X],
         [names[x.astype(int)].tolist() for x in X],
         [x.astype(int) * 10**9 - 7 for x in X],
         [names[x.astype(int)].astype(object) for x in X],
     ):
-        model = library.quietly(lambda dressed=dressed: library.make(sequence_class).fit(dressed))
+        model = library.quietly(lambda dressed=dressed: library.brief(sequence_class).fit(dressed))
         np.testing.assert_array_equal(model.transmat_, expected.transmat_)
         np.testing.assert_allclose(model.score_samples(dressed), expected.score_samples(X))
 
@@ -114,7 +114,7 @@ BAD_EITHER = {
 
 
 @pytest.mark.parametrize("case", sorted({*BAD_VECTORS, *BAD_SYMBOLS, *BAD_EITHER}))
-def test_bad_sequences_are_refused_by_name(sequence_class, library, case):
+def test_bad_sequences_are_refused_by_name(sequence_class, library, tally, case):
     cases = {**BAD_EITHER, **(BAD_SYMBOLS if _symbols(sequence_class) else BAD_VECTORS)}
     if case not in cases:
         pytest.skip("of the other kind")
@@ -122,7 +122,7 @@ def test_bad_sequences_are_refused_by_name(sequence_class, library, case):
     change, says = cases[case]
     with pytest.raises(CLEAR, match=says):
         library.quietly(lambda: library.make(sequence_class).fit(change(X)))
-    model = library.quietly(lambda: library.make(sequence_class).fit(X))
+    model = library.fitted(sequence_class)
     missing = get_tags(model).input_tags.allow_nan and case == "all missing"
     if missing:
         assert np.isfinite(model.score(change(X)))
@@ -130,6 +130,7 @@ def test_bad_sequences_are_refused_by_name(sequence_class, library, case):
     for name in library.outputs(model, X):
         with pytest.raises(CLEAR):
             getattr(model, name)(change(X))
+        tally["bad inputs", "refused by name"] += 1
 
 
 def test_feature_names_are_kept_and_held_against(sequence_class, library):
@@ -137,14 +138,14 @@ def test_feature_names_are_kept_and_held_against(sequence_class, library):
         pytest.skip("symbols have no features")
     X, _ = library.problem(sequence_class)
     frames = [pd.DataFrame(x, columns=list("abcd")) for x in X]
-    model = library.quietly(lambda: library.make(sequence_class).fit(frames))
+    model = library.quietly(lambda: library.brief(sequence_class).fit(frames))
     assert list(model.feature_names_in_) == list("abcd")
     with pytest.raises(ValueError, match="feature names"):
         model.predict([f[list("badc")] for f in frames])
     with pytest.raises(ValueError, match="columns"):
         model.predict([frames[0], frames[1][list("badc")]])
     with pytest.raises(ValueError, match="expecting 4"):
-        library.quietly(lambda: library.make(sequence_class).fit(X)).predict(X[0][:, :3])
+        library.fitted(sequence_class).predict(X[0][:, :3])
 
 
 def _refusal(call):

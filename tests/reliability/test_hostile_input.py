@@ -41,7 +41,7 @@ def _refusal(call):
 
 def _refused(cls, library, cases, change, says, X, y, shown=lambda X: X):
     """Each case is refused by fit, and by every method of a model of the good rows."""
-    model = library.make(cls)
+    model = library.brief(cls)
     library.quietly(lambda: model.fit(shown(X), y))
     answers = list(library.outputs(model, shown(X)))
 
@@ -223,14 +223,12 @@ def _classifier(cls):
 def test_labels_come_back_as_given(any_class, library):
     _classifier(any_class)
     X, y = library.problem(any_class)
-    expected = library.make(any_class)
-    library.quietly(lambda: expected.fit(X, y))
-    codes = expected.predict(X)
+    codes = library.fitted(any_class).predict(X)
 
     def try_one(kind):
         names = np.array(LABELS[kind])
         dressed = pd.Series(names[y], index=range(7, 67)).astype(kind)
-        model = library.make(any_class)
+        model = library.brief(any_class)
         library.quietly(lambda: model.fit(X, dressed))
         assert model.classes_.tolist() == LABELS[kind]
         assert model.predict(X).tolist() == names[codes].tolist()
@@ -245,14 +243,14 @@ def test_labels_of_batches_and_of_partial_fit_come_back_as_given(any_class, libr
     X, y = library.problem(any_class)
     for kind, labels in LABELS.items():
         dressed = pd.Series(np.array(labels)[y]).astype(kind)
-        model = library.make(any_class)
+        model = library.brief(any_class)
         if "stream" in any_class.capabilities.sources:
             batches = [(X[:40], dressed[:40]), (X[40:], dressed[40:])]
             library.quietly(lambda batches=batches, model=model: model.fit(batches))
             assert model.classes_.tolist() == labels
         if hasattr(model, "partial_fit"):
             given = {"y": dressed, "classes": pd.Series(labels).astype(kind)}
-            model = library.make(any_class)
+            model = library.brief(any_class)
             library.quietly(lambda given=given, model=model: model.partial_fit(X, **given))
             assert model.classes_.tolist() == labels
 
@@ -300,7 +298,7 @@ def test_extreme_weights_give_finite_answers_or_a_clear_error(weighted_class, li
 
     def try_one(case):
         weight = WEIGHTS[case](1.0 + np.arange(len(X)) % 3)
-        model = library.make(weighted_class)
+        model = library.brief(weighted_class)
         fit = functools.partial(model.fit, X, y, sample_weight=weight)
         if refusal := _refusal(lambda: library.quietly(fit)):
             assert "weight" in refusal
@@ -319,7 +317,7 @@ FAR = {"float64": [1e30, 1e100, 1e154, 1e200, 1e300], "float32": [1e15, 1e19, 1e
 @pytest.mark.parametrize("dtype", FAR)
 def test_far_rows_are_answered_with_numbers_or_a_clear_error(any_class, library, dtype):
     X, y = library.problem(any_class)
-    model = library.make(any_class)
+    model = library.brief(any_class)
     library.quietly(lambda: model.fit(X.astype(dtype), y))
     answers = list(library.outputs(model, X.astype(dtype)))
     clear = ("beyond the floats", "beyond float", "too large", "overflow", "categor", "takes up to")

@@ -31,24 +31,26 @@ def _settings():
     return {field.name for field in dataclasses.fields(settings.Settings)}
 
 
-def test_a_value_that_the_field_forbids_is_refused_by_name(every_class, library):
+def test_a_value_that_the_field_forbids_is_refused_by_name(every_class, library, tally):
     X, y = library.problem(every_class)
+    usual = library.make(every_class).get_params(deep=False)
     tried = 0
     for name, annotation in _annotations(every_class).items():
         for value in VALUES:
             if allows(annotation, value):
                 continue
             tried += 1
-            model = library.make(every_class, **{name: value})  # the constructor never complains
+            model = every_class(**{**usual, name: value})  # the constructor never complains
             with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of") as caught:
                 model.fit(X, y)
             assert "must be" in str(caught.value)
             assert "got" in str(caught.value)
             assert getattr(model, name) is value
     assert tried
+    tally["bad parameters", "refused by name"] += tried
 
 
-def test_a_value_that_the_field_allows_is_used_or_refused_by_name(every_class, library):
+def test_a_value_that_the_field_allows_is_used_or_refused_by_name(every_class, library, tally):
     """Two parameters may not go together, or not with the data: then the error names one."""
     X, y = library.problem(every_class)
     names = {n: a for n, a in _annotations(every_class).items() if n not in SKIPPED}
@@ -58,18 +60,18 @@ def test_a_value_that_the_field_allows_is_used_or_refused_by_name(every_class, l
         for value in VALUES:
             if not allows(annotation, value):
                 continue
-            few = {"max_iter": 50, "max_epochs": 3}
-            cheap = {k: v for k, v in few.items() if k in _annotations(every_class)}
-            model = library.make(every_class, **{**cheap, name: value})
+            model = library.brief(every_class, **{name: value})
             refusal = _refusal(lambda model=model: library.quietly(lambda: model.fit(X, y)))
             if refusal:
                 assert any(n in refusal for n in _annotations(every_class)), (name, value, refusal)
+                tally["odd parameters", "refused by name"] += 1
                 continue
             try:
                 outputs = library.outputs(model, X)
             except ValueError as error:  # as of a network that learned at a rate of one
                 assert "beyond the floats" in str(error), (name, value)  # noqa: PT017
                 continue
+            tally["odd parameters", "finite numbers"] += 1
             for method, output in outputs.items():
                 if np.asarray(output).dtype.kind == "f":
                     fine = np.isfinite(output)

@@ -1,4 +1,6 @@
-"""The wheel builds, installs in an empty environment, and importing it loads next to nothing."""
+"""Wheel and archive pass the checks of their tools, the wheel installs in an empty environment, and
+importing it loads next to nothing.
+"""
 
 import json
 import os
@@ -41,8 +43,11 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "src" / "panlearn", source / "src" / "panlearn")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", here, source)
+    _run(sys.executable, "-m", "build", "--no-isolation", "-o", here, source)
     (wheel,) = here.glob("*.whl")
+    (archive,) = here.glob("*.tar.gz")
+    _run(sys.executable, "-m", "twine", "check", "--strict", wheel, archive)
+    _run(sys.executable, "-m", "check_wheel_contents", wheel)
     venv.create(here / "env", with_pip=False, symlinks=True)
     python = here / "env" / "bin" / "python"
     _run(

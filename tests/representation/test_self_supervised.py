@@ -90,6 +90,17 @@ def test_spread_and_rank_tell_a_point_from_a_sphere():
     np.testing.assert_allclose(spread_and_rank(line)[1], 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(30, 4), (4, 30)])
+def test_the_rank_is_that_of_the_eigenvalues(shape, rng):
+    """The square of their sum over the sum of their squares, whichever matrix is the smaller."""
+    rows = rng.normal(size=shape) * np.linspace(0.2, 3, shape[1])
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    values = np.linalg.eigvalsh(np.cov(unit.T, ddof=0))
+    spread, rank = spread_and_rank(torch.tensor(rows))
+    np.testing.assert_allclose(rank, values.sum() ** 2 / (values**2).sum(), rtol=1e-12)
+    np.testing.assert_allclose(spread, np.sqrt(values.sum()), rtol=1e-12)
+
+
 def test_the_norm_over_a_batch_is_pytorchs(rng):
     x = torch.tensor(rng.normal(size=(12, 3)))
     ours, theirs = BatchNorm(3).double(), torch.nn.BatchNorm1d(3).double()

@@ -193,6 +193,19 @@ def test_the_estimator_learns_balances_and_is_saved(tmp_path):
     assert model.attention_maps("the").shape == (2, 2, 3, 3)
 
 
+def test_pieces_of_a_batch_balance_experts_together():
+    """The biases move by the loads of the whole batch, once a step, however it is cut."""
+    config = GPTConfig.deepseek(n_layers=2, width=16, n_heads=2, context=16)
+    how = {"max_epochs": 2, "batch_size": 6, "random_state": 0, "optimizer": "sgd"}
+    ids = np.random.default_rng(0).integers(50, size=300)
+    whole, cut = (DeepSeek(config, accumulate=n, **how).fit(ids).weights_ for n in (1, 3))
+    moved = 0.0
+    for name, value in whole.items():
+        np.testing.assert_allclose(cut[name], value, rtol=0, atol=1e-6, err_msg=name)
+        moved += np.abs(value).sum() if name.endswith("balance") else 0.0
+    assert moved > 0
+
+
 def test_a_depth_keeps_as_much_as_a_block():
     config = CONFIGS["deepseek"]
     depth = MultiTokenPrediction(config)

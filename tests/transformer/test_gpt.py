@@ -90,6 +90,8 @@ def test_a_stream_joins_to_the_text(model):
         pieces = list(model.stream("the ", max_tokens=60, **settings))
         assert "".join(pieces) == model.generate("the ", max_tokens=60, **settings)
         assert all(pieces)
+        ids = model.tokenizer_.encode("the ")
+        assert list(model.stream(ids, max_tokens=60, **settings)) == pieces
 
 
 def test_text_ends_before_a_stop_string_or_at_the_end(model):

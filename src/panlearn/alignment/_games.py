@@ -106,7 +106,7 @@ class ActorCriticGame:
         old = log_probs.detach()  # of the policy that drew the tokens: it has not moved yet
         with torch.no_grad():
             divergence = k1(old, log_probabilities(self.reference, rollouts))
-            before = expected(critic, rollouts)
+            before = expected(critic, rollouts.tokens[0])
         rewards = rewards - self.unfinished * ~rollouts.ended
         paid = token_rewards(rewards, divergence, there, self.beta)
         advantages = generalised_advantages(paid, before, there, self.gamma, self.lam)
@@ -125,7 +125,8 @@ class ActorCriticGame:
                 per_row = count / step.share.whole
                 rows = rows + self.pretraining_weight * per_row * text / lengths
             yield players["policy"], rows, lengths
-            errors = value_losses(expected(critic, rollouts), before, returns, self.clip_value)
+            values = expected(critic, rollouts.tokens[0])
+            errors = value_losses(values, before, returns, self.clip_value)
             yield players["value"], *averaged(errors, there, "dapo", 1)
 
 
@@ -138,10 +139,10 @@ def critic_of(module: Any) -> Any:
     return made
 
 
-def expected(critic: Any, rollouts: Rollouts) -> Tensor:
-    """What reward is expected before each token of a completion."""
+def expected(critic: Any, ids: Tensor) -> Tensor:
+    """What reward is expected before each token but the first, of shape (n, longest - 1)."""
     with evaluating(critic):
-        return critic.value(critic.states(rollouts.tokens[0][:, :-1]))[..., 0]
+        return critic.value(critic.states(ids[:, :-1]))[..., 0]
 
 
 def token_rewards(rewards: Tensor, divergence: Tensor, there: Tensor, beta: float) -> Tensor:

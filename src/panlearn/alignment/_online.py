@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 from panlearn.alignment._episodes import Episodes
 from panlearn.alignment._rollouts import text_of
@@ -13,6 +13,7 @@ from panlearn.alignment.rewards import ExactAnswer, Reward
 from panlearn.core.parameters import Count
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
+from panlearn.neural._run import Run
 
 _ANSWER = ExactAnswer()
 
@@ -45,7 +46,7 @@ class OnlineTuner(PolicyTuner):
         y: Any,
         objective: Callable[[Episodes], Callable],
         players: Callable[[Any], Any] | None = None,
-    ) -> Self:
+    ) -> Run:
         """Read prompts and answers, and play the game that `objective` makes of them.
 
         `players` makes of the policy's module those who learn, if it is not that alone.
@@ -69,7 +70,7 @@ class OnlineTuner(PolicyTuner):
             max_epochs=1 if self.max_epochs is self.max_steps is None else self.max_epochs,
         )
         self._keep_additions(run)
-        return self
+        return run
 
     def _episodes(self, X: Any, y: Any) -> Episodes:
         return Episodes.read(self.start_, X, y, self.reward, self.max_tokens, self.template)

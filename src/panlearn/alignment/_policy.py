@@ -6,6 +6,8 @@ The policy is any fitted decoder. It is tuned as a copy: the model that was give
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,14 +145,21 @@ def predicting_states(
     return module.states(ids[:, :-1], seen)[mask[:, 1:]]
 
 
-@torch.no_grad()
 def score_sequences(module: Any, sequences: Sequences, batch_size: int) -> list[np.ndarray]:
     """Log-probabilities of the tokens that count, of each sequence, without gradient."""
+    score = partial(token_log_probabilities, module)
+    return by_sequence(score, sequences, batch_size, module.projection.device)
+
+
+@torch.no_grad()
+def by_sequence(
+    function: Callable[[Tensor, Tensor], Tensor], sequences: Sequences, batch_size: int, device: Any
+) -> list[np.ndarray]:
+    """What a function of ids and masks gives for the tokens that count, of each sequence."""
     found: list[Any] = [None] * len(sequences)
-    device = module.projection.device
     for part in sequences.by_length(batch_size):
         ids, mask = sequences.padded(part, device)
-        values = token_log_probabilities(module, ids, mask)
+        values = function(ids, mask)
         for number, row, there in zip(part, values.cpu(), mask[:, 1:].cpu(), strict=True):
             found[number] = row[there].numpy()
     return found

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from panlearn.alignment._prompts import (
-    Sequences,
-    columns,
-    fit_in,
-    read_completions,
-    read_prompts,
-)
+from panlearn.alignment._prompts import Sequences, columns, read_sequences, with_prompts
 from panlearn.alignment._tuner import Tuner
 from panlearn.core.parameters import Count
 
@@ -98,14 +92,11 @@ class PreferenceModel(Tuner):
         return float(np.mean(self.decision_function(X) > 0))
 
     def _sequences(self, prompts: list[Any], completions: list[Any]) -> Sequences:
-        if len(prompts) != len(completions):
-            raise ValueError(f"there are {len(prompts)} prompts and {len(completions)} completions")
-        before = read_prompts(self.start_, prompts, self.template)
-        after = read_completions(self.start_, completions, self.template)
-        return fit_in(self.start_, Sequences.of(before, after))
+        return read_sequences(self.start_, prompts, completions, self.template)
 
     def _pairs(self, X: Any, sample_weight: Any = None) -> Pairs:
-        prompts, chosen, rejected = columns(X, ("prompt", "chosen", "rejected"), "X")
+        names = ("prompt", "chosen", "rejected")
+        prompts, chosen, rejected = columns(with_prompts(X, "X"), names, "X")
         better, worse = self._sequences(prompts, chosen), self._sequences(prompts, rejected)
         n = len(prompts)
         for i in range(n):

@@ -176,6 +176,17 @@ def read_completions(
     return found
 
 
+def read_sequences(
+    model: Any, prompts: list[Any], completions: list[Any], template: ChatTemplate | str | None
+) -> Sequences:
+    """Prompts with their completions, as many of the ones as of the others."""
+    if len(prompts) != len(completions):
+        raise ValueError(f"there are {len(prompts)} prompts and {len(completions)} completions")
+    before = read_prompts(model, prompts, template)
+    after = read_completions(model, completions, template)
+    return fit_in(model, Sequences.of(before, after))
+
+
 def fit_in(model: Any, sequences: Sequences) -> Sequences:
     """Refuse a prompt and completion that do not fit into the context and one token more."""
     room = model.config_.context + 1
@@ -217,6 +228,43 @@ def columns(rows: Any, names: tuple[str, ...], what: str) -> list[list[Any]]:
         for column, value in zip(found, values, strict=True):
             column.append(value)
     return found
+
+
+def with_prompts(rows: Any, what: str) -> list[Any]:
+    """Pairs as they are, but for those without a prompt: it is what both begin with.
+
+    Of conversations these are the first messages, of texts all before the word in which they part.
+    A prompt that is a text beside conversations only says again what they begin with.
+    """
+    made = as_rows(rows, ("prompt", "chosen", "rejected"), what)
+    for i, row in enumerate(made):
+        if not isinstance(row, Mapping) or not {"chosen", "rejected"} <= row.keys():
+            continue
+        again = isinstance(row.get("prompt"), str) and is_conversation(row["chosen"])
+        if "prompt" not in row or again:
+            with in_row(i):
+                made[i] = _parted(row["chosen"], row["rejected"])
+    return made
+
+
+def _parted(chosen: Any, rejected: Any) -> tuple[Any, Any, Any]:
+    """What two completions begin with, and how each goes on."""
+    kinds = {str if isinstance(x, str) else is_conversation(x) for x in (chosen, rejected)}
+    if kinds not in ({str}, {True}):
+        raise ValueError(
+            "there is no prompt, and chosen and rejected are not two texts or two conversations"
+        )
+    n = next((k for k, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), None)
+    n = min(len(chosen), len(rejected)) if n is None else n
+    if kinds == {str}:  # a blank is the beginning of the word after it
+        n = max((k for k in range(n) if chosen[k].isspace()), default=0)
+    elif n == min(len(chosen), len(rejected)):
+        n -= 1
+    if not n:
+        raise ValueError(
+            "there is no prompt, and chosen and rejected do not begin alike; give a prompt"
+        )
+    return chosen[:n], chosen[n:], rejected[n:]
 
 
 @contextmanager

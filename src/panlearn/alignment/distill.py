@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from panlearn.alignment._policy import Policy, as_policy, predicting_states, tuned
-from panlearn.alignment._prompts import Sequences, fit_in, read_completions, read_prompts
+from panlearn.alignment._prompts import read_prompts, read_sequences
 from panlearn.alignment.losses import Divergence
 from panlearn.alignment.supervised_finetune import by_place, completion_losses
 from panlearn.core.random import generator
@@ -118,15 +118,11 @@ def distill(
         )
         given = [prompt for prompt in given for _ in range(n_samples)]
         completions = [c.tokens if alike else c.text for answers in found for c in answers]
-    completions = list(completions)
-    if len(given) != len(completions):
-        raise ValueError(f"there are {len(given)} prompts and {len(completions)} completions")
-    before = read_prompts(learner, given, template)
-    sequences = Sequences.of(before, read_completions(learner, completions, template))
+    sequences = read_sequences(learner, given, list(completions), template)
     losses: Any = completion_losses
     if divergence is not None:
         losses = divergence_losses(master.module_, divergence)
-    objective, arrays, _ = by_place(losses, fit_in(learner, sequences))
+    objective, arrays, _ = by_place(losses, sequences)
     return tuned(learner, objective, arrays, None, {**settings, "random_state": rng})
 
 

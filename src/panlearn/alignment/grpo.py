@@ -133,7 +133,8 @@ class GRPO(OnlineTuner):
         GRPO
             The model itself.
         """
-        return self._tune(X, y, self._game)
+        self._tune(X, y, self._game)
+        return self
 
     def _game(self, episodes: Episodes) -> GroupGame:
         if self.num_generations < 2:

@@ -7,22 +7,33 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from panlearn.alignment._episodes import Episodes
-from panlearn.alignment._games import ActorCriticGame, critic_of
+from panlearn.alignment._games import ActorCriticGame, critic_of, expected
 from panlearn.alignment._online import OnlineTuner
+from panlearn.alignment._policy import by_sequence
+from panlearn.alignment._prompts import read_sequences
+from panlearn.core.derived import derived
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Count, Fraction, NonNegative, Positive
 from panlearn.neural import Player
+from panlearn.neural._estimator import to_tensors
 from panlearn.neural._step import Step
 from panlearn.transformer._language import check_tokens
 from panlearn.transformer._texts import encode_corpus
 
 
+class _Learned:
+    """What `fit` sets; here, and not among the fields."""
+
+    critic_weights_: dict[str, np.ndarray]
+
+
 @dataclass(eq=False, repr=False)
-class PPO(OnlineTuner):
+class PPO(_Learned, OnlineTuner):
     r"""Tune a language model by rewards: a network of values says what was to be expected.
 
     .. math::
@@ -66,6 +77,8 @@ class PPO(OnlineTuner):
         The reference.
     weights_ : dict of {str: ndarray}
         Those of the policy.
+    critic_weights_ : dict of {str: ndarray}
+        Those of the network of values, from which a warm start goes on.
     n_iter_ : int
         Rows of the history.
     converged_ : bool
@@ -143,11 +156,47 @@ class PPO(OnlineTuner):
             raise ValueError(
                 f"ptx_coef={self.ptx_coef} and texts go together: give both, or 0.0 and None"
             )
-        game = partial(self._game, texts=texts)
-        return self._tune(X, y, game, self._players)
+        run = self._tune(X, y, partial(self._game, texts=texts), self._players)
+        state = run.players["value"].given.state_dict()
+        self.critic_weights_ = {k: v.detach().cpu().numpy() for k, v in state.items()}
+        return self
+
+    def values(self, prompts: Any, completions: Any) -> list[np.ndarray]:
+        """Give the reward that is expected before each token of completions.
+
+        Parameters
+        ----------
+        prompts : list of str, of lists of token ids, or of conversations
+            What was asked.
+        completions : list of str, of lists of token ids, or of conversations
+            What was answered to each.
+
+        Returns
+        -------
+        list of ndarray of shape (n_tokens,)
+            In units of the reward, what leaving the reference costs included.
+        """
+        self._require_fitted()
+        given = list(prompts), list(completions)
+        sequences = read_sequences(self.start_, *given, self.template)
+        critic = self._critic
+
+        def score(ids: Tensor, mask: Tensor) -> Tensor:
+            return expected(critic, ids)
+
+        return by_sequence(score, sequences, self.batch_size, critic.projection.device)
+
+    @derived("critic_weights_")
+    def _critic(self) -> Any:
+        made = self._place(critic_of(self._build()))
+        made.load_state_dict(to_tensors(self.critic_weights_))
+        return made.eval()
 
     def _players(self, module: Any) -> dict[str, Player]:
-        values = Player(critic_of(module), learning_rate=self.value_learning_rate)
+        critic = critic_of(module)
+        if self._goes_on and "critic_weights_" in vars(self):
+            critic.load_state_dict(to_tensors(self.critic_weights_))
+        values = Player(critic, learning_rate=self.value_learning_rate)
         return {"policy": Player(module), "value": values}
 
     def _game(self, episodes: Episodes, texts: Any) -> Callable:

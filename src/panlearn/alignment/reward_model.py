@@ -118,7 +118,8 @@ class RewardModel(PreferenceModel):
         ----------
         X : list of (prompt, chosen, rejected), or of dicts with these names
             Prompts and completions are texts, token ids or conversations. To completions that are
-            texts the token that ends a text is added.
+            texts the token that ends a text is added. In a dict without a prompt, it is what both
+            texts, or both conversations, begin with.
         y : array-like of shape (n_pairs,), default=None
             Margins m: by how much the chosen one is better at least. Zero if None.
         sample_weight : array-like of shape (n_pairs,), default=None

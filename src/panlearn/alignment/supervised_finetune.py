@@ -17,9 +17,8 @@ from panlearn.alignment._prompts import (
     fit_in,
     in_row,
     is_conversation,
-    read_completions,
     read_conversation,
-    read_prompts,
+    read_sequences,
 )
 from panlearn.neural.settings import document_function
 from panlearn.text import ChatTemplate
@@ -144,10 +143,8 @@ def read_examples(
     spoken = [isinstance(row, Mapping) and "messages" in row for row in rows]
     if not any(spoken):
         prompts, completions = columns(rows, ("prompt", "completion"), "data")
-        before = read_prompts(model, prompts, template)
-        after = read_completions(model, completions, template)
         talks = any(map(is_conversation, completions))
-        return fit_in(model, Sequences.of(before, after)), talks
+        return read_sequences(model, prompts, completions, template), talks
     if not all(spoken):
         raise ValueError(f"row {spoken.index(False)} has no messages, and others have")
     found = []

@@ -11,7 +11,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from panlearn.bayes._base import DensityRule, log_of, priors_of
 from panlearn.core.capabilities import Capabilities
+from panlearn.core.errors import visible
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import interruption
 from panlearn.core.labels import require_two_classes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -126,17 +128,18 @@ class GaussianMixtureClassifier(DensityRule):
         self.classes_ = seen.labels
         self.priors_ = priors_of(self.priors, "priors", seen.labels, seen.count)
         rng = generator(self.random_state)
-        self.mixtures_ = [
-            self._mixture(X[y == c], c, weight[y == c], int(rng.integers(2**31)))
-            for c in seen.labels
-        ]
+        with interruption():  # one that is asked for ends the mixture of every class
+            self.mixtures_ = [
+                self._mixture(X[y == c], c, weight[y == c], int(rng.integers(2**31)))
+                for c in seen.labels
+            ]
         self.n_iter_ = max(mixture.n_iter_ for mixture in self.mixtures_)
         return self
 
     def _mixture(self, X: Any, label: Any, weight: np.ndarray, seed: int) -> GaussianMixture:
         if X.shape[0] < self.n_components:
             raise ValueError(
-                f"class {label} has {X.shape[0]} rows, fewer than n_components="
+                f"class {visible(str(label))} has {X.shape[0]} rows, fewer than n_components="
                 f"{self.n_components}; ask for fewer components"
             )
         model = GaussianMixture(

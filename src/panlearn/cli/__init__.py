@@ -3,8 +3,8 @@
 ``leaderboard.compare`` cross-validates models on a table, ``table`` reads and tidies one,
 ``report.report`` writes the page; none of them needs the command. The commands are in ``catalogue``
 (list, info), ``comparing`` (compare), ``using`` (fit, predict, evaluate), ``auditing`` (audit),
-``sampling`` (sample), ``searching`` (index, search, ask), ``language`` and ``tuning`` (lm), and
-``proof`` (verify).
+``sampling`` (sample), ``searching`` (index, search, ask), ``language`` and ``tuning`` (lm),
+``proof`` (verify) and ``warming`` (warm).
 """
 
 import click
@@ -19,6 +19,7 @@ from panlearn.cli.sampling import sample
 from panlearn.cli.searching import ask, index, search
 from panlearn.cli.tuning import tune
 from panlearn.cli.using import evaluate, fit, predict
+from panlearn.cli.warming import warm
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,6 +31,6 @@ def main() -> None:
 lm.add_command(tune)
 for _command in (
     *(list_methods, info, compare, fit, predict, evaluate, audit, sample),
-    *(index, search, ask, lm, verify),
+    *(index, search, ask, lm, verify, warm),
 ):
     main.add_command(_command)

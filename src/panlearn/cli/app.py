@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import sys
 import warnings
@@ -14,7 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from panlearn.core.errors import DataError
+from panlearn.core.errors import DataError, visible
 from panlearn.core.extras import MissingExtraError, require
 
 
@@ -56,7 +57,7 @@ class App(click.Group):
 
 def fail(message: str, code: int) -> int:
     """Say what went wrong in one line on standard error, and return the exit code."""
-    click.echo(f"panlearn: {' '.join(message.split())}", err=True)
+    click.echo(f"panlearn: {visible(' '.join(message.split()))}", err=True)
     return code
 
 
@@ -108,7 +109,14 @@ def command_line() -> str:
 def write_json(value: Any) -> None:
     """Print JSON that every parser takes: not a number is null, what is no UTF-8 is escaped."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
-    click.echo(text.encode(errors="backslashreplace").decode())
+    hidden = re.sub("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda c: f"\\u{ord(c[0]):04x}", text)
+    click.echo(hidden.encode(errors="backslashreplace").decode())
+
+
+def write_csv(frame: Any) -> None:
+    """Print a table; a file gets it as it is, a terminal nothing that would command it."""
+    text = frame.to_csv(index=False)
+    click.echo(visible(text, lines=True) if sys.stdout.isatty() else text, nl=False)
 
 
 def _plain(value: Any) -> Any:
@@ -126,9 +134,18 @@ def _plain(value: Any) -> Any:
 def console() -> Any:
     """Return the terminal that tables are written to, wide enough when it is a file."""
     from rich.console import Console
+    from rich.segment import Segment
 
-    output = Console(highlight=False)
-    return output if output.is_terminal else Console(highlight=False, width=200)
+    class Plain(Console):
+        """What is printed comes from data, and must not command the terminal."""
+
+        def render(self, renderable: Any, options: Any = None) -> Any:
+            for part in super().render(renderable, options):
+                text = part.text if part.control else visible(part.text, lines=True)
+                yield Segment(text, part.style, part.control)
+
+    output = Plain(highlight=False)
+    return output if output.is_terminal else Plain(highlight=False, width=200)
 
 
 def progress_bar() -> Any:

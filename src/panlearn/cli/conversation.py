@@ -24,20 +24,30 @@ class Conversation:
         """Say something, and give the answer as it comes."""
         self.messages.append({"role": "user", "content": text})
         said = []
-        how = {"stop": self._stop, "special": "atomic", **sampling}
-        for piece in self._model.stream(self._prompt(), **how):
+        for piece in self._model.stream(self._prompt(), stop=self._stop, **sampling):
             said.append(piece)
             yield piece
         self.messages.append({"role": "assistant", "content": "".join(said)})
 
-    def _prompt(self) -> str:
-        """What was said as one text; the oldest exchanges go if there is no room for all."""
-        tokenizer, context = self._model.tokenizer_, self._model.config_.context
+    def _prompt(self) -> list[int]:
+        """What was said as tokens; the oldest exchanges go if there is no room for all."""
         while True:
-            text = self._template.render(self.messages, add_generation_prompt=True)
-            if tokenizer is None or len(self.messages) < self._kept + 3:
-                return text
-            (ids,) = tokenizer.encode_batch([text], special="atomic")
-            if len(ids) < context:
-                return text
+            ids = self._tokens()
+            if len(self.messages) < self._kept + 3 or len(ids) < self._model.config_.context:
+                return ids
             del self.messages[self._kept : self._kept + 2]
+
+    def _tokens(self) -> list[int]:
+        """What was said as tokens; special ones are the template's, whatever a message spells."""
+        tokenizer = self._model.tokenizer_
+        if tokenizer is None:
+            raise ValueError("the model has no tokenizer to write a conversation with")
+        try:
+            return self._template.encode(tokenizer, self.messages, add_generation_prompt=True)[0]
+        except ValueError:  # a template that cuts or rewrites what is said: harmless if no message
+            said = "".join(message["content"] for message in self.messages)
+            if any(name in said for name in tokenizer.special_tokens_):  # spells a token
+                raise
+        text = self._template.render(self.messages, add_generation_prompt=True)
+        (ids,) = tokenizer.encode_batch([text], special="atomic")
+        return [int(i) for i in ids]

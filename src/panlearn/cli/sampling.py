@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panlearn.cli.app import as_code, as_json, check_output, write_json
+from panlearn.cli.app import as_code, as_json, check_output, write_csv, write_json
 from panlearn.core.errors import DataError, listed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def sample(
     if as_json:
         write_json({"output": output, "rows": rows.to_dict("list")})
     elif output is None:
-        click.echo(rows.to_csv(index=False), nl=False)
+        write_csv(rows)
     else:
         click.echo(f"{len(rows):,} rows: {output}")
 

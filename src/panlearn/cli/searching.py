@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from panlearn.cli.app import as_code, as_json, check_output, console, progress_bar, write_json
-from panlearn.core.errors import count
+from panlearn.core.errors import count, visible
 
 if TYPE_CHECKING:
     from panlearn.cli.passages import Passage
 
 AROUND = 2  # lines shown before and after the best one
 WIDTH = 300  # characters of a line that are shown
-# control characters but the tab, and those that turn the direction of writing
-_UNSEEN = re.compile("[\0-\x08\n-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @click.command()
@@ -87,7 +84,7 @@ def index(
         write_json({"output": output, **asdict(update)})
         return
     for note in _counted(update.left_out):
-        click.echo(f"· left out {_shown(note)}", err=True)
+        click.echo(f"· left out {visible(note)}", err=True)
     news = [f"{len(getattr(update, kind))} {kind}" for kind in ("new", "changed", "gone")]
     what = f"{count(update.passages, 'passage')} of {count(update.files, 'file')}"
     click.echo(f"{what} ({', '.join(news)}): {output}")
@@ -181,9 +178,9 @@ def ask(
     if as_json:
         write_json(answer)
     else:
-        click.echo(_shown(answer["text"]))
+        click.echo(visible(answer["text"]))
         for source in answer["citations"]:
-            click.echo(f"[{source['number']}] {_shown(source['file'])}:{source['line']}")
+            click.echo(f"[{source['number']}] {visible(source['file'])}:{source['line']}")
         if answer["unknown"]:
             numbers = ", ".join(map(str, answer["unknown"]))
             click.echo(f"· the model cited passages that do not exist: {numbers}", err=True)
@@ -195,7 +192,7 @@ def _card(passage: Passage) -> Any:
     """File and line, then the lines around the best one, its words marked."""
     from rich.text import Text
 
-    card = Text(f"{_shown(passage.file)}:{passage.line}", style="bold cyan")
+    card = Text(f"{visible(passage.file)}:{passage.line}", style="bold cyan")
     card.append(f"  {passage.score:.2f}\n", style="dim not bold")
     start = 0
     for number, line in enumerate(passage.text.split("\n"), start=passage.first):
@@ -218,13 +215,8 @@ def _row(line: str, marks: list[tuple[int, int]]) -> Any:
     first = max(0, min(marks[0][0] - WIDTH // 4, len(line) - WIDTH)) if marks else 0
     last = first + WIDTH
     before, after = "…" if first else "", "…" if last < len(line) else ""
-    row = Text(before + _shown(line[first:last]) + after, style="not bold default")
+    row = Text(before + visible(line[first:last]) + after, style="not bold default")
     for start, stop in marks:
         if start < last:
             row.stylize("bold yellow", *(len(before) + at - first for at in (start, stop)))
     return row
-
-
-def _shown(text: str) -> str:
-    """A text as a terminal can have it: no bytes that are no text, and none that command it."""
-    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.encode(errors="replace").decode())

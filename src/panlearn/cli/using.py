@@ -14,10 +14,11 @@ from panlearn.cli.app import (
     console,
     fail,
     progress_bar,
+    write_csv,
     write_json,
 )
 from panlearn.cli.rows import existing, identifiers, known_rows, open_table, tabular
-from panlearn.core.errors import DataError
+from panlearn.core.errors import DataError, visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +97,7 @@ def fit(
         write_json({"output": output, "task": prepared.task, "data": prepared.notes})
     else:
         for note in prepared.notes:
-            click.echo(f"· {note}")
+            click.echo(f"· {visible(note)}")
         click.echo(f"fitted {type(estimator).__name__} to {len(prepared.y):,} rows: {output}")
     return 0
 
@@ -132,13 +133,13 @@ def predict(
             **{f"probability {c}": chances[:, k] for k, c in enumerate(pipeline.classes_)}
         )
     for note in notes:
-        click.echo(f"· {note}", err=True)
+        click.echo(f"· {visible(note)}", err=True)
     if output is not None:
         write_table(answer, output)
     if as_json:
         write_json({"output": output, "notes": notes, **answer.to_dict("list")})
     elif output is None:
-        click.echo(answer.to_csv(index=False), nl=False)
+        write_csv(answer)
     else:
         click.echo(f"{len(answer):,} predictions: {output}")
 
@@ -176,7 +177,7 @@ def evaluate(
     from rich.table import Table
 
     for note in notes:
-        click.echo(f"· {note}")
+        click.echo(f"· {visible(note)}")
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in scores.items():
         table.add_row(name, f"{value:.6g}")

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
 from panlearn.compare.drawing import Picture
+from panlearn.core.errors import visible
 
 # Even a hole in the escaping could load and send nothing.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -28,7 +29,7 @@ def page(
         for key, name, content in sections
     )
     here = files("panlearn.compare")
-    return f"""<!doctype html>
+    text = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -53,6 +54,7 @@ def page(
 </body>
 </html>
 """
+    return visible(text, lines=True)
 
 
 def fact_list(facts: dict[str, str]) -> str:

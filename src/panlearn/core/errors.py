@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
+
+# control characters but the tab, and those that turn the direction of writing
+_UNSEEN = re.compile("[\0-\x08\n-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class DataError(ValueError):
@@ -27,3 +31,19 @@ def listed(names: list[str]) -> str:
     """Write names as a person lists them: a, b and c."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Write a text as a terminal or a page can have it: nothing in it that would command them.
+
+    Parameters
+    ----------
+    text : str
+        From data, such as a label or the name of a column.
+    lines : bool, default=False
+        Whether ends of lines stay.
+    """
+    text = text.encode(errors="replace").decode()
+    return _UNSEEN.sub(
+        lambda c: c[0] if lines and c[0] == "\n" else "\N{REPLACEMENT CHARACTER}", text
+    )

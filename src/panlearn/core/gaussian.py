@@ -42,12 +42,20 @@ class Covariance(ABC):
         """As much of a d × d matrix as `scatter` keeps."""
 
     @abstractmethod
+    def of_variances(self, variances: np.ndarray) -> np.ndarray:
+        """As much of diagonal matrices, (..., d), as `scatter` keeps."""
+
+    @abstractmethod
     def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
         """The covariances from the scatters about the means and the weights."""
 
     @abstractmethod
     def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
         """The covariances as k matrices."""
+
+    @abstractmethod
+    def kept(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        """The covariances of k components, as much of each as `scatter` keeps."""
 
     @abstractmethod
     def inverse(self, covariances: np.ndarray) -> np.ndarray:
@@ -85,11 +93,17 @@ class _Full(Covariance):
     def part(self, matrix: np.ndarray) -> np.ndarray:
         return matrix
 
+    def of_variances(self, variances: np.ndarray) -> np.ndarray:
+        return variances[..., :, None] * np.eye(variances.shape[-1])
+
     def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
         return _clipped(scatter / count[:, None, None], floor)
 
     def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
         return covariances
+
+    def kept(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return self.matrices(covariances, k, d)
 
     def inverse(self, covariances: np.ndarray) -> np.ndarray:
         return np.linalg.inv(covariances)
@@ -143,11 +157,17 @@ class _Diagonal(Covariance):
     def part(self, matrix: np.ndarray) -> np.ndarray:
         return np.diagonal(matrix)
 
+    def of_variances(self, variances: np.ndarray) -> np.ndarray:
+        return variances
+
     def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
         return np.maximum(scatter / count[:, None], floor)
 
     def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
-        return covariances[:, :, None] * np.eye(d)
+        return self.kept(covariances, k, d)[:, :, None] * np.eye(d)
+
+    def kept(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return covariances
 
     def inverse(self, covariances: np.ndarray) -> np.ndarray:
         return 1 / covariances
@@ -170,8 +190,8 @@ class _Spherical(_Diagonal):
     def maximise(self, scatter: np.ndarray, count: np.ndarray, floor: float) -> np.ndarray:
         return np.maximum(scatter.mean(axis=1) / count, floor)
 
-    def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
-        return covariances[:, None, None] * np.eye(d)
+    def kept(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
+        return np.repeat(covariances[:, None], d, axis=1)
 
     def n_parameters(self, k: int, d: int) -> int:
         return k
@@ -182,7 +202,7 @@ class _Spherical(_Diagonal):
     def whitening(
         self, covariances: np.ndarray, k: int, d: int
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        return super().whitening(np.repeat(covariances[:, None], d, axis=1), k, d)
+        return super().whitening(self.kept(covariances, k, d), k, d)
 
 
 KINDS: dict[str, Covariance] = {

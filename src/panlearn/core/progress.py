@@ -7,12 +7,14 @@ this module only calls their hooks once an iteration, so there is no second prot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.interrupts import interruption
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.warning import warn
 
@@ -42,8 +44,8 @@ class Iterations:
 
     Notes
     -----
-    Ctrl-C ends the loop and keeps the state of the last whole iteration; before the first one is
-    through it is raised as ever.
+    Ctrl-C ends the loop after the iteration under way. A second one ends it at once and keeps the
+    state of the last whole iteration; before the first one is through it is raised as ever.
 
     Examples
     --------
@@ -71,12 +73,14 @@ class Iterations:
         self._task: Any = None
         self._attributes: Callable[[], dict[str, Any]] | None = None
         self._data: dict[str, Any] = {}
+        self._context = ExitStack()
         if isinstance(rows, ArrayRows):
             self._data = {"X": rows.X, "y": rows.y, "metadata": {"sample_weight": rows.weight}}
 
     def __enter__(self) -> Self:
         self._root = self._estimator._init_callback_context(max_subtasks=self._max_iter)
         self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        self._asked = self._context.enter_context(interruption())
         return self
 
     def __iter__(self) -> Iterator[int]:
@@ -86,6 +90,8 @@ class Iterations:
             yield iteration
             if self._end_task():
                 self._stopped = "a callback asked to stop"
+            if self._asked.is_set() and not self.converged:
+                self._stopped = "it was interrupted"
             if self._stopped or self.converged:
                 return
 
@@ -129,6 +135,7 @@ class Iterations:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
+        self._context.close()
         if kind is KeyboardInterrupt and self.n_iter:
             self._stopped = "it was interrupted"
         elif kind is not None:

@@ -14,12 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from panlearn.core.jit import jit
 
 
-@register_jitable
 def mixed(bits: Any) -> Any:
     """Mix 64 bits, or an array of them: a bijection, each bit hanging on all."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -27,11 +25,14 @@ def mixed(bits: Any) -> Any:
     return bits ^ (bits >> np.uint64(31))
 
 
+_mixed = jit(mixed)  # for kernels
+
+
 @jit
 def next_bits(state: np.uint64) -> tuple[np.uint64, np.uint64]:
     """One step: the new state, and 64 bits."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
-    return state, mixed(state)
+    return state, _mixed(state)
 
 
 @jit

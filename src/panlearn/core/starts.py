@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.interrupts import interruption
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows, Rows
@@ -198,11 +199,12 @@ def best_of(
         twin.set_callbacks()
         return run(twin, start), twin
 
-    if isinstance(rows, ArrayRows) and len(list(islice(rows, 2))) < 2:
-        with threads() as run_all:
-            results = list(run_all(one, starts))
-    else:
-        results = [one(start) for start in starts]
+    with interruption():  # of one run it ends all
+        if isinstance(rows, ArrayRows) and len(list(islice(rows, 2))) < 2:
+            with threads() as run_all:
+                results = list(run_all(one, starts))
+        else:
+            results = [one(start) for start in starts]
     best, twin = max(results, key=lambda pair: value(pair[0]))
     for name in ("n_iter_", "converged_", "history_"):
         setattr(estimator, name, getattr(twin, name))

@@ -4,8 +4,8 @@ r"""How good generated samples are: distances, a test, a classifier, fidelity an
     \qquad \text{recall} = \frac1n \sum_i \bigl[x_i \in \bigcup_j B(y_j, r_k(y_j))\bigr]
 
 A number alone says little: `compare_samples` puts beside each what one half of the real rows
-reaches against the other half, which is as good as a generator can get at that size. Give features
-of a network for images, or plain columns, on like scales.
+reaches against the other half, which is as good as a generator can get at that size. Rows are plain
+columns, on like scales; of images, name a network whose features stand for them.
 
 References
 ----------
@@ -37,6 +37,7 @@ True
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +45,13 @@ import numpy as np
 from scipy import stats
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.utils.validation import check_is_fitted
 
+from panlearn.core.extras import require
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.theory import information
@@ -82,15 +87,27 @@ class TwoSampleTest:
     p_value: float
 
 
-def frechet_distance(real: Any, generated: Any) -> float:
+def frechet_distance(real: Any, generated: Any, features: Any = None) -> float:
     r"""The squared distance of Fréchet between Gaussians of the same moments.
 
     .. math:: \|\mu_1 - \mu_2\|^2 + \operatorname{tr}\bigl(\Sigma_1 + \Sigma_2
         - 2 (\Sigma_1 \Sigma_2)^{1/2}\bigr)
 
     With Inception features it is known as FID. It is too large for few rows: compare equal sizes.
+
+    Parameters
+    ----------
+    real, generated : array-like of shapes (n, ...) and (m, ...)
+        The samples: rows, or images.
+    features : callable, torch.nn.Module or transformer, default=None
+        What stands for the samples: a function of them, a network, or a model with `transform`,
+        which is trained on the real ones if it is not fitted. None takes them as they are.
+
+    Returns
+    -------
+    float
     """
-    first, second = _pair(real, generated)
+    first, second = _described(real, generated, features)
     moments = [(v.mean(axis=0), np.atleast_2d(np.cov(v.T))) for v in (first, second)]
     return information.gaussian_wasserstein(*moments[0], *moments[1]) ** 2
 
@@ -231,7 +248,11 @@ def pair_distance(real: Any, generated: Any) -> float:
 
 
 def compare_samples(
-    real: Any, generated: Any, n_neighbors: int = 5, random_state: RandomState = None
+    real: Any,
+    generated: Any,
+    n_neighbors: int = 5,
+    random_state: RandomState = None,
+    features: Any = None,
 ) -> dict[str, dict[str, float]]:
     r"""Every measure of this module, beside what real rows reach against real rows.
 
@@ -240,18 +261,20 @@ def compare_samples(
     Parameters
     ----------
     real, generated : array-like of shapes (n, d) and (m, d)
-        The samples.
+        The samples; with `features` also images.
     n_neighbors : int, default=5
         Of the measures by neighbours.
     random_state : int, Generator, RandomState or None, default=None
         Seeds the halves and the tests.
+    features : callable, torch.nn.Module or transformer, default=None
+        What stands for the samples, as in `frechet_distance`.
 
     Returns
     -------
     dict of {name: {"value", "real"}}
         The real rows are cut into halves :math:`R_1, R_2`; as many generated rows are used.
     """
-    first, second = _pair(real, generated)
+    first, second = _described(real, generated, features)
     rng = generator(random_state)
     half = min(len(first) // 2, len(second))
     shuffled = first[rng.permutation(len(first))]
@@ -282,6 +305,35 @@ def _inside(centres: np.ndarray, points: np.ndarray, k: int) -> np.ndarray:
         raise ValueError(f"n_neighbors={k!r} must be from 1 to below the {len(centres)} rows")
     radius = KDTree(centres).query(centres, [k + 1])[0]
     return cdist(centres, points) <= radius
+
+
+def _described(real: Any, generated: Any, features: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Both samples as rows of features."""
+    if features is None:
+        return _pair(real, generated)
+    real, generated = np.asarray(real), np.asarray(generated)
+    describe = features
+    if hasattr(features, "transform"):
+        known = _is_fitted(features)
+        describe = (features if known else clone(features).fit(real)).transform
+    elif hasattr(features, "state_dict"):  # a network of torch, on its own device and floats
+        describe = functools.partial(_outputs, features)
+    return _pair(*(np.asarray(describe(rows)).reshape(len(rows), -1) for rows in (real, generated)))
+
+
+def _is_fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _outputs(module: Any, rows: np.ndarray) -> np.ndarray:
+    torch = require("torch")
+    like = next(module.parameters(), torch.zeros(()))
+    with torch.no_grad():
+        return module(torch.as_tensor(rows).to(like)).cpu().numpy()
 
 
 def _pair(real: Any, generated: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -66,14 +66,15 @@ class _Adjoint(torch.autograd.Function):
         sizes = [p.numel() for p in learned]
         adjoint, total = grad[-1], states.new_zeros(sum(sizes))
 
-        def backwards(t: float, state: torch.Tensor) -> torch.Tensor:
+        def backwards(t: float | torch.Tensor, state: torch.Tensor) -> torch.Tensor:
             with torch.enable_grad():
                 y = state[:n].detach().requires_grad_()
                 change = system(t, y)
+            against = -state[n : 2 * n].view(1, n)
             found = torch.autograd.grad(
-                change, (y, *learned), -state[n : 2 * n], allow_unused=True, materialize_grads=True
+                change, (y, *learned), against, allow_unused=True, materialize_grads=True
             )
-            return torch.cat([change.detach(), *(g.reshape(-1) for g in found)])
+            return torch.cat([change.detach(), *(g.reshape(1, -1) for g in found)], dim=1)
 
         whole = torch.cat([states[-1], adjoint, total])
         stepper = Stepper(method, whole)

@@ -197,17 +197,21 @@ class ConditionalModel(GenerativeModel):
         ndarray of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, c, h, w)
             Like the examples of `fit`; a data frame with their columns if they were one.
         """
+        made = self._made(self._generate, n_samples, random_state, y)
+        return self._framed(self._restored(made))
+
+    def _made(self, generate: Any, n_samples: int, random_state: RandomState, y: Any) -> np.ndarray:
+        """What a function of draws, a number of rows and their condition gives, row by row."""
         self._require_fitted()
         rng = generator(random_state)
         if y is None and self.conditions_ is not None:
             y = self.conditions_.draw(n_samples, rng)
         noise, numbers = self._noise(rng), places(n_samples)
 
-        def generate(i: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
-            return self._generate(noise(len(i)), len(i), condition)
+        def rows(i: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+            return generate(noise(len(i)), len(i), condition)
 
-        made = self._by_rows(generate, numbers, *self._beside(y, n_samples))
-        return self._framed(self._restored(made))
+        return self._by_rows(rows, numbers, *self._beside(y, n_samples))
 
 
 def places(n_samples: Any) -> np.ndarray:

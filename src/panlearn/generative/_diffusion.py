@@ -6,7 +6,7 @@ Steps are numbered 0 to T - 1, as in code, where the papers say 1 to T; "before 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,8 @@ from panlearn.neural._draws import Draws
 Prediction = Literal["noise", "sample", "velocity"]
 Variance = Literal["small", "large", "learned"]
 Sampler = Literal["ancestral", "ddim"]
+Predictor = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor | None]]
+"""Gives a prediction for noisy rows at their steps, and maybe a learned variance."""
 
 
 class NoiseSchedule:
@@ -145,7 +147,7 @@ class NoiseSchedule:
 
 def reverse(
     schedule: NoiseSchedule,
-    predict: Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor | None]],
+    predict: Predictor,
     noise: torch.Tensor,
     draws: Draws,
     *,
@@ -155,19 +157,55 @@ def reverse(
     n_steps: int | None = None,
     eta: float = 0.0,
     clip: float = math.inf,
-) -> torch.Tensor:
-    """Take the noise away, step by step; `predict` gives a prediction and maybe a variance."""
+) -> Iterator[torch.Tensor]:
+    """Take the noise away, step by step; `predict` gives a prediction and maybe a variance.
+
+    What there is after each step, the last of which is the example.
+    """
     x, size = noise, noise.shape[1:]
+    random = sampler == "ancestral" or eta > 0
     for step, earlier in schedule.path(n_steps):
         t, before = (torch.full((len(x),), n, device=x.device) for n in (step, earlier))
         said, share = predict(x, t)
         origin = schedule.origin(prediction, x, said, t).clamp(-clip, clip)
-        drawn = draws.normal(*size, dtype=x.dtype)
+        drawn = draws.normal(*size, dtype=x.dtype) if random else torch.zeros_like(x)
         if sampler == "ddim":
             x = schedule.ddim(x, origin, t, before, drawn, eta)
         else:
             x = schedule.ancestral(x, origin, t, before, drawn, variance, share)
-    return x
+        yield x
+
+
+def bound(
+    schedule: NoiseSchedule,
+    predict: Predictor,
+    x: torch.Tensor,
+    draws: Draws,
+    *,
+    prediction: Prediction = "noise",
+    variance: Variance = "small",
+    clip: float = math.inf,
+) -> torch.Tensor:
+    r"""Estimate the variational bound of the log density of rows, with a draw for each step.
+
+    .. math::
+        \mathbb E_q \Bigl[ \log p(x_0 \mid x_1) - \sum_{t > 1} KL\bigl(q(x_{t-1} \mid x_t, x_0)
+        \,\|\, p(x_{t-1} \mid x_t)\bigr) \Bigr] - KL\bigl(q(x_T \mid x_0) \,\|\, N(0, I)\bigr)
+
+    Of the first step the small variance is zero; it takes that of the second.
+    """
+    left = schedule.left[-1].to(x)
+    end = left * x.square() - left - torch.log1p(-left)
+    total = -end.flatten(1).sum(1) / 2
+    for number in range(schedule.n_steps):
+        t = torch.full((len(x),), number, device=x.device)
+        noisy = schedule.noised(x, draws.normal(*x.shape[1:], dtype=x.dtype), t)
+        said, share = predict(noisy, t)
+        origin = schedule.origin(prediction, noisy, said, t).clamp(-clip, clip)
+        share = torch.full_like(x, variance == "large") if share is None else share
+        lost = variational_losses(schedule, x, noisy, origin, share, t)
+        total = total - lost * x[0].numel()
+    return total
 
 
 def denoising_losses(

@@ -4,7 +4,8 @@ r"""Steps of explicit Runge-Kutta methods on flat tensors, recorded by autograd 
     k_i = f\Bigl(t + c_i h,\ y + h \sum_{j < i} a_{ij} k_j\Bigr), \qquad
     y_1 = y + h \sum_i b_i k_i, \qquad y(\theta) = y + h \sum_i k_i \sum_p P_{ip}\, \theta^{p+1}
 
-A step stacks what it has, and takes one matrix-vector product a stage; errors and step lengths are
+A step keeps its stages as rows of a matrix and takes one matrix-vector product a stage, so that on
+the way back the gradients of stages are added up as matrices too. Errors and step lengths are
 worked out outside autograd, so that gradients are those of the arithmetic on the steps taken.
 """
 
@@ -19,7 +20,8 @@ import numpy as np
 import torch
 from scipy.integrate import RK45
 
-Field = Callable[[float, torch.Tensor], torch.Tensor]
+Field = Callable[[float | torch.Tensor, torch.Tensor], torch.Tensor]
+"""The change of a flat state (n,) at a time, as a row (1, n)."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +61,19 @@ class SolverError(ArithmeticError):
 
 @dataclass(slots=True)
 class Step:
-    """A step that was taken: from t and y by h to `end`, with the stages `k`."""
+    """A step that was taken: from t and y by h to `end`, with the stages `k`, one a row."""
 
     t: float
     h: float
     y: torch.Tensor
-    k: list[torch.Tensor]
+    k: torch.Tensor
     end: torch.Tensor
     dense: torch.Tensor
 
     def at(self, theta: torch.Tensor) -> torch.Tensor:
         """The state at shares of the step, (m,) to (m, n)."""
         powers = theta[:, None] ** torch.arange(1, self.dense.shape[1] + 1, device=theta.device)
-        stages = torch.stack(self.k[: len(self.dense)])
+        stages = self.k[: len(self.dense)]
         return torch.addmm(self.y[None], powers @ self.dense.T, stages, alpha=self.h)
 
 
@@ -88,19 +90,19 @@ class Stepper:
 
     def __init__(self, method: str, like: torch.Tensor) -> None:
         tableau = TABLEAUS[method]
-        self.c = tableau.c
+        self.c = like.new_tensor(tableau.c, dtype=torch.float64)
         self.rows = [like.new_tensor(row) for row in tableau.a]
         self.dense = like.new_tensor(tableau.dense)
         self.error = None if tableau.error is None else like.new_tensor(tableau.error)
 
     def take(self, f: Field, t: float, y: torch.Tensor, first: torch.Tensor, h: float) -> Step:
         """One step; `first` is the field at its beginning."""
-        k, state = [first], y
-        last = len(self.rows) - 1
-        for i, row in enumerate(self.rows):
-            state = torch.addmv(y, torch.stack(k).T, row, alpha=h)
-            if i < last:
-                k.append(f(t + self.c[i + 1] * h, state))
+        k, state = first, y
+        times = (self.c * h).add_(t).to(y.dtype).unbind()
+        for i, row in enumerate(self.rows, start=1):
+            state = torch.addmv(y, k.t(), row, alpha=h)
+            if i < len(self.rows):
+                k = torch.cat([k, f(times[i], state)])
         return Step(t, h, y, k, state, self.dense)
 
 
@@ -146,7 +148,7 @@ def adaptive(
         h = rest if rest - h < 1e-3 * h else h
         step = stepper.take(f, t, y, first, direction * h)
         last = f(t + direction * h, step.end)
-        step.k.append(last)
+        step.k = torch.cat([step.k, last])
         ratio = _error_ratio(stepper, step, rtol, atol, counted)
         good = ratio <= 1
         factor = 0.9 * ratio**-0.2 if ratio > 0 else 10.0
@@ -170,9 +172,11 @@ def _error_ratio(
 ) -> float:
     """The estimated error of a step over what is allowed, in the root mean square."""
     assert stepper.error is not None
-    stages = torch.stack(step.k) if counted is None else torch.stack([k[:counted] for k in step.k])
-    allowed = torch.maximum(step.y[:counted].abs(), step.end[:counted].abs()).mul_(rtol).add_(atol)
-    error = torch.mv(stages.T, stepper.error).div_(allowed)
+    stages, y, end = step.k, step.y, step.end
+    if counted is not None:
+        stages, y, end = stages[:, :counted], y[:counted], end[:counted]
+    allowed = torch.maximum(y.abs(), end.abs()).mul_(rtol).add_(atol)
+    error = torch.mv(stages.t(), stepper.error).div_(allowed)
     return abs(step.h) * float(torch.linalg.vector_norm(error)) / math.sqrt(len(error))
 
 
@@ -194,11 +198,12 @@ def _first_length(
         x = x[:counted] / allowed
         return float(torch.linalg.vector_norm(x)) / math.sqrt(max(len(x), 1))
 
+    first = first.view(-1)
     d0, d1 = size(y), size(first)
     guess = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
     guess = min(guess, abs(end - t))
     h = math.copysign(guess, end - t)
-    d2 = size(f(t + h, y + h * first) - first) / guess
+    d2 = size(f(t + h, y + h * first).view(-1) - first) / guess
     largest = max(d1, d2)
     better = max(1e-6, guess * 1e-3) if largest <= 1e-15 else (0.01 / largest) ** 0.2
     return min(100 * guess, better)

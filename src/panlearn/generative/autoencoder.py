@@ -13,10 +13,11 @@ from torch import nn
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import BelowOne, Count, NonNegative
 from panlearn.core.random import generator
-from panlearn.generative._base import GenerativeModel
+from panlearn.generative._base import UnconditionalModel
 from panlearn.generative._convolutional import Networks
 from panlearn.generative._sizes import Sizes, hidden_sizes
 from panlearn.generative._variational import read_codes
+from panlearn.neural._draws import Draws
 from panlearn.neural._layers import Activation
 from panlearn.neural._moves import Objective
 from panlearn.neural._random import draw_seed, seeded
@@ -52,7 +53,7 @@ def reconstruction(noise: float = 0.0, masking: float = 0.0) -> Objective:
 
 
 @dataclass(eq=False, repr=False)
-class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeModel):
+class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, UnconditionalModel):
     r"""A network that is trained to give back its input through a few units.
 
     .. math::
@@ -83,13 +84,19 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
     ----------
     weights_ : dict of {str: ndarray}
         The weights of encoder and decoder, by name.
+    code_mean_ : ndarray of shape (n_components,)
+        The mean of the codes of the examples.
+    code_root_ : ndarray of shape (n_components, n_components)
+        A root R of their covariance, :math:`R R^\top`.
 
     Notes
     -----
-    The linear form spans the space of the first k
-    principal components of the standardised columns, in a basis that is not theirs; "lbfgs" with
-    batches of all rows finds it in some hundred steps. Noise and masks are drawn anew for each step
-    and are not there in `transform`.
+    The linear form spans the space of the first k principal components of the standardised columns,
+    in a basis that is not theirs; "lbfgs" with batches of all rows finds it in some hundred steps.
+    Noise and masks are drawn anew for each step and are not there in `transform`.
+
+    Training says nothing of how codes are distributed: `sample` decodes draws of the normal that
+    has the moments of the examples' codes, and adds no noise to what comes out.
 
     References
     ----------
@@ -101,6 +108,9 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
 
     Baldi, Hornik (1989). Neural networks and principal component analysis: learning from examples
     without local minima. doi:10.1016/0893-6080(89)90014-2
+
+    Ghosh, Sajjadi, Vergari, Black, Schoelkopf (2020). From variational to deterministic
+    autoencoders. ICLR. arXiv:1903.12436
 
     Examples
     --------
@@ -138,7 +148,23 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
         Autoencoder
             The model itself.
         """
-        return self._train(self._begin(X))
+        X = self._begin(X)
+        self._train(X)
+        codes = self._codes(self._standardized(X)).astype(np.float64)
+        self.code_mean_ = codes.mean(axis=0)
+        variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(codes.T)))
+        self.code_root_ = axes * np.sqrt(np.maximum(variances, 0))
+        return self
+
+    def _generate(self, draws: Draws, n: int) -> torch.Tensor:
+        noise = draws.normal(self.n_components, dtype=self._dtype)
+        root, mean = (torch.as_tensor(a).to(noise) for a in (self.code_root_, self.code_mean_))
+        module: Any = self.module_
+        return module.decoder(mean + noise @ root.T)
+
+    def _codes(self, X: np.ndarray) -> np.ndarray:
+        module: Any = self.module_
+        return self._by_rows(lambda x: module.encoder(x.flatten(1)), X)
 
     def _network(self) -> nn.Module:
         make = Networks(
@@ -167,10 +193,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeM
         -------
         ndarray of shape (n_samples, n_components)
         """
-        X = self._examples(X)
-        module: Any = self.module_
-        codes = self._by_rows(lambda x: module.encoder(x.flatten(1)), X)
-        return codes.astype(self.mean_.dtype, copy=False)
+        return self._codes(self._examples(X)).astype(self.mean_.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Make examples from codes.

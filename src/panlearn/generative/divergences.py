@@ -180,7 +180,7 @@ class TotalVariation(Divergence):
     r""":math:`\frac12 \int |p - q|`: :math:`f = |t - 1| / 2`, :math:`f^* = s` in [-1/2, 1/2]."""
 
     def f(self, t: torch.Tensor) -> torch.Tensor:
-        """|t - 1| / 2."""
+        """Half of the absolute value of t - 1."""
         return (t - 1).abs() / 2
 
     def conjugate(self, s: torch.Tensor) -> torch.Tensor:

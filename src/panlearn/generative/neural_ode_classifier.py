@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 from torch import nn
 from torch.nn import functional as F
@@ -17,6 +15,7 @@ from torch.nn import functional as F
 from panlearn.core.estimator import fitting
 from panlearn.core.parameters import Bounds, Count, Positive
 from panlearn.core.random import generator
+from panlearn.core.softmax import SoftmaxClassifier
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.generative._flow_layers import perceptron
@@ -51,7 +50,7 @@ class FlowAndRead(nn.Module):
 
 
 @dataclass(eq=False, repr=False)
-class NeuralODEClassifier(ClassifierMixin, DeepEstimator, _Learned):
+class NeuralODEClassifier(SoftmaxClassifier, DeepEstimator, _Learned):
     r"""A linear classifier of where rows come to along a field that is learned with it.
 
     .. math::
@@ -197,61 +196,3 @@ class NeuralODEClassifier(ClassifierMixin, DeepEstimator, _Learned):
         self._require_fitted()
         X = validate_data(self, X, reset=False, dtype=FLOATS)
         return self._outputs(self._scaled(X.astype(self.mean_.dtype, copy=False)))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores of the classes before the softmax.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            For two classes the difference, of shape (n_samples,).
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return log_softmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self.classes_[self._scores(X).argmax(axis=1)]

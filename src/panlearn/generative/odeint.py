@@ -205,15 +205,17 @@ class _System:
         self.func, self.shape, self.calls = func, shape, 0
         self._options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
 
-    def __call__(self, t: float, y: torch.Tensor) -> torch.Tensor:
+    def __call__(self, t: float | torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The change of a flat state (n,), as a row (1, n)."""
         self.calls += 1
-        change = self.func(torch.tensor(t, **self._options), y.view(self.shape))
+        time = t if isinstance(t, torch.Tensor) else torch.tensor(t, **self._options)
+        change = self.func(time, y.view(self.shape))
         if change.shape != self.shape:
             raise ValueError(
                 f"func gave a tensor of shape {tuple(change.shape)} for a state of shape "
                 f"{tuple(self.shape)}; they must be the same"
             )
-        return change.reshape(-1)
+        return change.reshape(1, -1)
 
 
 def _solve(
@@ -301,7 +303,7 @@ class _Watch:
                 low, high = (middle, high) if sign(middle) * before > 0 else (low, middle)
         time = step.y.new_tensor(step.t + high * step.h)
         y = step.at(step.y.new_tensor([high]))[0]
-        speed = self._system(float(time), y)
+        speed = self._system(float(time), y).view(-1)
         with torch.enable_grad():
             at, place = time.clone().requires_grad_(), y.detach().requires_grad_()
             slopes = torch.autograd.grad(

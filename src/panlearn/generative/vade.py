@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -45,8 +46,7 @@ def mixture_elbo(module: Clusters, x: torch.Tensor, draws: Draws) -> torch.Tenso
     mean, log_scale = part.encode(x)
     z = mean + log_scale.exp() * draws.normal(part.n_components, dtype=mean.dtype)
     fit = part.likelihood.log_prob(part.decode(z), x.flatten(1))
-    entropy = -gaussian_log_density(z, mean, log_scale)
-    entropy = entropy + (1 - ((z - mean) * (-log_scale).exp()).square()).sum(-1) / 2  # its mean
+    entropy = (log_scale + (1 + math.log(2 * math.pi)) / 2).sum(-1)
     return fit + module.expected_log_joint(mean, log_scale).logsumexp(1) + entropy
 
 
@@ -161,12 +161,13 @@ class VaDE(ClusterMixin, VariationalTransformer):
                 learning_rate=self.learning_rate,
                 random_state=rng,
             )
+        rows = torch.from_numpy(data[0]).to(module.means.device)
         with torch.no_grad():
-            codes = part.encode(torch.from_numpy(data[0]))[0]
+            codes = part.encode(rows)[0].cpu().numpy().astype(np.float64)
         mixture = GaussianMixture(
             self.n_clusters, covariance_type="diag", reg_covar=1e-3, random_state=draw_seed(rng)
         )
-        mixture.fit(codes.numpy().astype(np.float64))
+        mixture.fit(codes)
         with torch.no_grad():
             module.scores.copy_(torch.as_tensor(np.log(mixture.weights_)))
             module.means.copy_(torch.as_tensor(mixture.means_))

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core import memory
+from panlearn.core.interrupts import interruption
 from panlearn.core.warning import warn
 from panlearn.kernel._base import times
 from panlearn.kernel._kernel import Kernel
@@ -91,16 +92,19 @@ def conjugate_gradients(
     Z = R / diagonal[:, None]
     P, rz = Z.copy(), np.einsum("ij,ij->j", R, Z)
     n_iter = 0
-    while n_iter < max_iter and np.any(np.linalg.norm(R, axis=0) > target):
-        n_iter += 1
-        Q = product(P)
-        curvature = np.einsum("ij,ij->j", P, Q)
-        step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)
-        X += step * P
-        R -= step * Q
-        Z = R / diagonal[:, None]
-        rz, old = np.einsum("ij,ij->j", R, Z), rz
-        P = Z + np.divide(rz, old, out=np.zeros_like(rz), where=old > 0) * P
+    with interruption() as asked:
+        while (
+            n_iter < max_iter and not asked.is_set() and np.any(np.linalg.norm(R, axis=0) > target)
+        ):
+            n_iter += 1
+            Q = product(P)
+            curvature = np.einsum("ij,ij->j", P, Q)
+            step = np.divide(rz, curvature, out=np.zeros_like(rz), where=curvature > 0)
+            X += step * P
+            R -= step * Q
+            Z = R / diagonal[:, None]
+            rz, old = np.einsum("ij,ij->j", R, Z), rz
+            P = Z + np.divide(rz, old, out=np.zeros_like(rz), where=old > 0) * P
     error = float(np.max(np.linalg.norm(R, axis=0) / np.maximum(np.linalg.norm(B, axis=0), 1e-300)))
     if error > tol:
         warn(

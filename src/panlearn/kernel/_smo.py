@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from panlearn.core.interrupts import interrupted
 from panlearn.core.jit import jit
 from panlearn.kernel._row_cache import RowCache
 from panlearn.kernel._rows import Rows
@@ -77,7 +78,7 @@ def solve(
             likely = _likely(row, gradient, rise, fall, cache.slot, m, count)
             cache.fill(rows, likely, m, n_iter, (beta != 0) & (rise + fall != 0))
             continue
-        if state == MORE and n_iter < max_iter:
+        if state == MORE and n_iter < max_iter and not interrupted():
             _refuse_inseparable(high - low, violation, n_iter, beta, gradient, y, rows.diagonal)
             due = PERIOD
             keep = _still_active(gradient, rise, fall, m)

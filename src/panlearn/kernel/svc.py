@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import interruption
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
@@ -229,11 +230,12 @@ class SVC(ClassifierMixin, KernelMethod):
             parts = fold[machine.members]
             return solution, machine.sigmoid(mine, parts, weight[machine.members], options)
 
-        if len(pairs) == 1:  # a single machine leaves BLAS its threads
-            found = [fit_pair(machines[0])]
-        else:
-            with threads() as run:
-                found = list(run(fit_pair, machines))
+        with interruption():
+            if len(pairs) == 1:  # a single machine leaves BLAS its threads
+                found = [fit_pair(machines[0])]
+            else:
+                with threads() as run:
+                    found = list(run(fit_pair, machines))
         solutions = [solution for solution, _ in found]
         self.intercept_ = np.array([s.intercept for s in solutions])
         self.dual_objective_ = np.array([s.objective for s in solutions])

@@ -24,7 +24,7 @@ from scipy import linalg, sparse
 
 from panlearn.core.gaussian import by_pattern
 from panlearn.core.sources import ArrayRows
-from panlearn.core.statistics import Moments, Sums
+from panlearn.core.statistics import Moments, RootMoments, Sums
 
 LOG_2PI = float(np.log(2 * np.pi))
 CHUNK = 8192  # rows taken at a time, so that what is made of them stays small
@@ -159,8 +159,46 @@ def residual_noise(at: Factors, seen: FactorSums) -> np.ndarray:
     return np.maximum(left, 0.0) / seen.count
 
 
-def stand_ins(moments: Moments) -> ArrayRows:
-    """As many rows as features, with the weight of all rows and their scatter, about zero."""
+def variances(moments: Moments | RootMoments) -> np.ndarray:
+    """The variance of each feature."""
+    if isinstance(moments, RootMoments):
+        return np.einsum("ij,ij->j", moments.root, moments.root) / moments.weight
+    return np.diag(moments.scatter) / moments.weight
+
+
+def leading(
+    moments: Moments | RootMoments, scale: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues of the covariance of features divided by `scale`, and vectors.
+
+    Of rows fewer than features these come from the products of the rows; beyond their number the
+    eigenvalues are zero, and so are the vectors.
+    """
+    d = len(scale)
+    if not isinstance(moments, RootMoments):
+        covariance = moments.scatter / moments.weight
+        values, vectors = linalg.eigh(
+            covariance / np.outer(scale, scale), subset_by_index=[d - k, d - 1], check_finite=False
+        )
+        return values[::-1], vectors[:, ::-1]
+    rows = moments.root / (np.sqrt(moments.weight) * scale)
+    n, few = len(rows), min(k, len(rows))
+    found, left = linalg.eigh(rows @ rows.T, subset_by_index=[n - few, n - 1], check_finite=False)
+    values, vectors = np.zeros(k), np.zeros((d, k))
+    values[:few] = np.maximum(found[::-1], 0.0)
+    vectors[:, :few] = rows.T @ left[:, ::-1]
+    return values, vectors / np.sqrt(np.where(values > 0, values, 1.0))
+
+
+def stand_ins(moments: Moments | RootMoments) -> ArrayRows:
+    """As many rows as features, or fewer, with the weight of all rows and their scatter.
+
+    Their mean is zero.
+    """
+    if isinstance(moments, RootMoments):
+        n = len(moments.root)
+        rows = np.sqrt(n / moments.weight) * moments.root
+        return ArrayRows(rows, None, np.full(n, moments.weight / n))
     d, covariance = len(moments.mean), moments.scatter / moments.weight
     scale = np.sqrt(np.diag(covariance))  # so that a small feature keeps its digits beside large
     scale = np.where(scale > 0, scale, 1.0)

@@ -54,7 +54,8 @@ def expect(
     k, d = at.means.shape
     labels = None if labels is None else components(labels, k)
     count, shift = np.zeros(k), np.zeros((k, d))
-    scatter, total, log_likelihood = np.zeros((k, *at.kind.part(np.zeros((d, d))).shape)), 0.0, 0.0
+    total, log_likelihood = 0.0, 0.0
+    scatter = np.stack([at.kind.scatter(np.zeros((1, d)), np.zeros(1))] * k)
     for part, group in _groups(at, X):
         w = np.ones(len(part)) if weight is None else weight[part].astype(float)
         if isinstance(group, _Complete) and scatter.ndim == 3:
@@ -98,7 +99,7 @@ def components(y: Any, k: int) -> np.ndarray:
 def maximise(at: Mixture, seen: Expected, floor: float) -> Mixture:
     """The parameters that maximise the expected log-likelihood, given those it was taken at."""
     step = seen.shift / seen.count[:, None]
-    about = np.stack([at.kind.part(np.outer(s, s)) for s in step])
+    about = np.stack([at.kind.scatter(s[None], np.ones(1)) for s in step])
     count = seen.count.reshape(-1, *[1] * (about.ndim - 1))
     covariances = at.kind.maximise(seen.scatter - count * about, seen.count, floor)
     return Mixture(at.kind, seen.count / seen.count.sum(), at.means + step, covariances)
@@ -107,8 +108,8 @@ def maximise(at: Mixture, seen: Expected, floor: float) -> Mixture:
 def summary_of(at: Mixture) -> Expected:
     """The sums of weight 1 that have these parameters as their maximum."""
     k, d = at.means.shape
-    matrices = at.kind.matrices(at.covariances, k, d)
-    scatter = np.stack([w * at.kind.part(m) for w, m in zip(at.weights, matrices, strict=True)])
+    kept = at.kind.kept(at.covariances, k, d)
+    scatter = np.stack([w * part for w, part in zip(at.weights, kept, strict=True)])
     return Expected(1.0, 0.0, at.weights, np.zeros((k, d)), scatter)
 
 
@@ -152,8 +153,10 @@ def draw(at: Mixture, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
     k, d = at.means.shape
     y = rng.choice(k, size=n, p=at.weights / at.weights.sum())
     X = rng.standard_normal((n, d))
-    for j, root in enumerate(np.linalg.cholesky(at.kind.matrices(at.covariances, k, d))):
-        X[y == j] = at.means[j] + X[y == j] @ root.T
+    kept = at.kind.kept(at.covariances, k, d)
+    roots = np.sqrt(kept) if kept.ndim == 2 else np.linalg.cholesky(kept).swapaxes(1, 2)
+    for j, root in enumerate(roots):
+        X[y == j] = at.means[j] + at.kind.white(X[y == j], root)
     return X, y
 
 

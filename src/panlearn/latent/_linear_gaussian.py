@@ -17,11 +17,11 @@ from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
-from panlearn.core.sources import Rows
-from panlearn.core.statistics import Moments
+from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.statistics import Moments, RootMoments
 from panlearn.core.validation import read_rows
 from panlearn.latent._extremes import checked_rows, floats, log_floats
-from panlearn.latent._factors import Factors, FactorSums, Observed, expect, inferred
+from panlearn.latent._factors import Factors, FactorSums, Observed, expect, inferred, variances
 from panlearn.latent._likelihood import Likelihood
 from panlearn.latent._rows import coordinates
 
@@ -46,11 +46,11 @@ class LinearGaussian(
     noise_variance_: Any
 
     @abstractmethod
-    def _from_moments(self, moments: Moments, k: int) -> Factors:
+    def _from_moments(self, moments: Moments | RootMoments, k: int) -> Factors:
         """Learn from complete rows, with the mean taken as zero."""
 
     @abstractmethod
-    def _first(self, moments: Moments, k: int) -> Factors:
+    def _first(self, moments: Moments | RootMoments, k: int) -> Factors:
         """Parameters to start from, the mean taken as zero."""
 
     @abstractmethod
@@ -71,7 +71,8 @@ class LinearGaussian(
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Solve from the moments of complete rows; rows with missing entries are walked by EM."""
         rows = self._read_training(X, y, sample_weight, reset=True)
-        moments = _moments(rows)
+        kind = _kind(rows)
+        moments = _moments(rows, kind)
         if not moments.is_finite:
             return self._fit_incomplete(rows)
         if not moments.weight > 1:
@@ -81,13 +82,13 @@ class LinearGaussian(
             )
         return self._take(moments, rows)
 
-    def _summarise(self, rows: Rows) -> Moments:
-        moments = _moments(rows)
+    def _summarise(self, rows: Rows) -> Moments | RootMoments:
+        moments = _moments(rows, _kind(rows, vars(self).get("statistic_")))
         if not moments.is_finite:
             raise ValueError("partial_fit takes complete rows, and X contains NaN or infinity")
         return moments
 
-    def _solve(self, statistic: Moments, rows: Rows) -> None:
+    def _solve(self, statistic: Moments | RootMoments, rows: Rows) -> None:
         found = self._from_moments(statistic, self._wanted(rows.n_features))
         self._set_fitted(found._replace(mean=statistic.mean), rows.dtype)
 
@@ -99,11 +100,15 @@ class LinearGaussian(
             )
         seen = map_reduce(lambda X, y, w: Observed.of(X, w), rows, require_finite=False)
         mean = _observed_mean(seen)
-        filled = map_reduce(lambda X, y, w: Moments.of(_filled(X, mean), weight=w), rows)
+        kind = _kind(rows)
+        filled = map_reduce(lambda X, y, w: kind.of(_filled(X, mean), weight=w), rows)
         # a filled entry adds nothing to the scatter: blow it up to what the others have
         scale = np.sqrt(seen.weight / seen.count)
-        filled = Moments(filled.weight, mean, filled.scatter * np.outer(scale, scale))
-        floor = noise_floor(np.diag(filled.scatter) / filled.weight)
+        if isinstance(filled, RootMoments):
+            filled = RootMoments(filled.weight, mean, filled.root * scale)
+        else:
+            filled = Moments(filled.weight, mean, filled.scatter * np.outer(scale, scale))
+        floor = noise_floor(variances(filled))
         start = self._first(filled, self._wanted(rows.n_features))._replace(mean=mean)
         self._set_fitted(
             self._iterate(rows, start, lambda at, sums: self._step(at, sums, floor)), rows.dtype
@@ -281,10 +286,22 @@ def with_signs(loadings: np.ndarray) -> np.ndarray:
     return loadings * np.where(signs == 0, 1, signs)
 
 
-def _moments(rows: Rows) -> Moments:
+def _kind(rows: Rows, seen: Any = None) -> type[Moments | RootMoments]:
+    """How to sum up: as before, or of fewer rows than features without their covariance."""
+    if seen is not None:
+        return type(seen)
+    return (
+        RootMoments
+        if isinstance(rows, ArrayRows) and rows.X.shape[0] < rows.n_features
+        else Moments
+    )
+
+
+def _moments(rows: Rows, kind: type[Any]) -> Any:
     d = rows.n_features
-    require_memory((d, d), "the covariance", "choose fewer features")
-    return map_reduce(lambda X, y, weight: Moments.of(X, weight=weight), rows, require_finite=False)
+    if kind is Moments:
+        require_memory((d, d), "the covariance", "choose fewer features")
+    return map_reduce(lambda X, y, weight: kind.of(X, weight=weight), rows, require_finite=False)
 
 
 def _filled(X: Any, mean: np.ndarray) -> np.ndarray:

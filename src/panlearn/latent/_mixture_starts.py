@@ -97,7 +97,7 @@ def _around(
     k, d = centres.shape
     spread = np.full(d, sample.variance.mean())
     equal = np.full(k, 1 / k)
-    scatter = np.stack([kind.part(np.diag(spread))] * k)
+    scatter = np.stack([kind.of_variances(spread)] * k)
     even = Mixture(kind, equal, centres, kind.maximise(scatter, np.ones(k), model.reg_covar))
     if model.init_params != "kmeans":
         return even
@@ -159,13 +159,13 @@ def _revived(at: Mixture, seen: Expected, dead: np.ndarray, sample: RowSample) -
     )
     lowest = np.argsort(log_densities(at, sample.rows)[0], kind="stable")
     count, shift, scatter = seen.count.copy(), seen.shift.copy(), seen.scatter.copy()
-    spread = np.diag(sample.variance)
+    spread = at.kind.of_variances(sample.variance)
     for j, i in zip(dead, lowest, strict=False):
         row = np.where(np.isnan(sample.rows[i]), sample.mean, sample.rows[i])
         step = row - at.means[j]
         count[j] = sample.weight_of[i] * (seen.weight / sample.weight)
         shift[j] = count[j] * step
-        scatter[j] = count[j] * at.kind.part(spread + np.outer(step, step))
+        scatter[j] = count[j] * (spread + at.kind.scatter(step[None], np.ones(1)))
     return Expected(seen.weight, seen.log_likelihood, count, shift, scatter)
 
 

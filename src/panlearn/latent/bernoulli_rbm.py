@@ -10,6 +10,7 @@ from scipy.special import log_expit, logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.interrupts import passes
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Count, Positive, RandomState
@@ -139,13 +140,13 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             X = X.astype(np.float32, copy=False)
         layers, chains = self._begin(X, rng)
         seen: list[float] = []
-        for _ in range(self.n_iter):
+        for _ in passes(self, self.n_iter):
             order = rng.permutation(n)
             for i in range(0, n, size):
                 chains = self._step(layers, X[order[i : i + size]], chains, rng)
             sight = X[:1000]
             seen.append(float(np.mean((sight - layers.visible(layers.hidden(sight))) ** 2)))
-        self.n_steps_ = self.n_iter * -(-n // size)
+        self.n_steps_ = len(seen) * -(-n // size)
         as_given = [a.astype(dtype, copy=False) for a in (*layers, chains)]
         return self._learned(Layers(*as_given[:3]), as_given[3], seen)
 

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClusterMixin, DensityMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.interrupts import passes
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
@@ -176,21 +177,23 @@ class DirichletProcessMixture(ClusterMixin, DensityMixin, Estimator):
         offset = len(X) * float(np.log(scale).sum())
         samples = np.empty((kept, len(X)), dtype=np.int32)
         history: dict[str, list[float]] = {"n_clusters": [], "log_joint": [], "concentration": []}
-        for step in range(self.n_iter):
+        for step in passes(self, self.n_iter):
             chain.sweep()
             if self.resample_concentration:
                 chain.resample_concentration(self.concentration)
             history["n_clusters"].append(float(len(chain.count)))
             history["log_joint"].append(chain.log_joint() - offset)
             history["concentration"].append(chain.concentration)
-            if step >= self.n_burn_in:
-                samples[step - self.n_burn_in] = chain.labels
+            samples[max(step - self.n_burn_in, 0)] = chain.labels
+        # of a chain that was interrupted in its burn-in, the last
+        first = min(self.n_burn_in, len(history["log_joint"]) - 1)
+        samples = samples[: len(history["log_joint"]) - first]
         if self.estimate == "map":
-            best = int(np.argmax(history["log_joint"][self.n_burn_in :]))
+            best = int(np.argmax(history["log_joint"][first:]))
         else:
             best = least_squares_partition(samples)
         self.label_samples_, self.history_ = samples, history
-        self.concentration_ = float(np.mean(history["concentration"][self.n_burn_in :]))
+        self.concentration_ = float(np.mean(history["concentration"][first:]))
         self.statistics_ = {"location": location, "scale": scale}
         self._learned(prior, rows, samples[best], X.dtype)
         return self

@@ -10,14 +10,16 @@ from scipy import linalg
 
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
-from panlearn.core.statistics import Moments
+from panlearn.core.statistics import Moments, RootMoments
 from panlearn.latent._extremes import floats
 from panlearn.latent._factors import (
     Factors,
     FactorSums,
+    leading,
     maximise,
     residual_noise,
     stand_ins,
+    variances,
 )
 from panlearn.latent._linear_gaussian import LinearGaussian, noise_floor, with_signs
 
@@ -72,8 +74,10 @@ class FactorAnalysis(LinearGaussian):
     Notes
     -----
     One pass over the rows finds their moments, :math:`O(n d^2)`, and the iterations see these
-    alone. Each is a step of ECME: the noise maximises the expected likelihood with the loadings
-    held, then the loadings maximise the likelihood itself with the noise held, through the leading
+    alone. Of fewer rows than features they are the rows themselves, and eigenvectors come from
+    their products, so that no table of features by features is made. Each is a
+    step of ECME: the noise maximises the expected likelihood with the loadings held, then the
+    loadings maximise the likelihood itself with the noise held, through the leading
     eigenvectors of :math:`\Psi^{-1/2} S \Psi^{-1/2}`; :math:`O(d^2 k + d^3)`. Two of them are
     extrapolated to where they lead, which is kept if the likelihood is higher there; so it never
     falls, and far fewer iterations are needed than with EM.
@@ -121,32 +125,30 @@ class FactorAnalysis(LinearGaussian):
     noise_variance_init: np.ndarray | None = None
     rotation: Literal["varimax", "quartimax"] | None = None
 
-    def _from_moments(self, moments: Moments, k: int) -> Factors:
-        covariance = moments.scatter / moments.weight
-        variance = np.diag(covariance)
+    def _from_moments(self, moments: Moments | RootMoments, k: int) -> Factors:
+        variance = variances(moments)
         floor = noise_floor(variance)
 
         def once(at: Factors) -> tuple[Factors, float]:
             noise = np.maximum(variance - (at.loadings**2).sum(axis=1), floor)
-            return _with_best_loadings(covariance, noise, k)
+            return _with_best_loadings(moments, noise, k)
 
         def step(at: Factors, seen: FactorSums) -> Factors:
             noise = np.maximum(residual_noise(at, seen), floor)
-            first, _ = _with_best_loadings(covariance, noise, k)
+            first, _ = _with_best_loadings(moments, noise, k)
             second, value = once(first)
             guess = _extrapolated(at.noise, first.noise, second.noise)
             ahead, reached = once(
-                _with_best_loadings(covariance, np.clip(guess, floor, variance + floor), k)[0]
+                _with_best_loadings(moments, np.clip(guess, floor, variance + floor), k)[0]
             )
             return ahead if reached >= value else second
 
         return self._iterate(stand_ins(moments), self._first(moments, k), step, complete=True)
 
-    def _first(self, moments: Moments, k: int) -> Factors:
-        covariance = moments.scatter / moments.weight
-        variance = np.diag(covariance)
+    def _first(self, moments: Moments | RootMoments, k: int) -> Factors:
+        variance = variances(moments)
         noise = np.maximum(self._given_noise(variance / 2), noise_floor(variance))
-        return _with_best_loadings(covariance, noise, k)[0]
+        return _with_best_loadings(moments, noise, k)[0]
 
     def _given_noise(self, default: np.ndarray) -> np.ndarray:
         if self.noise_variance_init is None:
@@ -184,7 +186,9 @@ class FactorAnalysis(LinearGaussian):
         return 2 * d + d * k - k * (k - 1) // 2
 
 
-def _with_best_loadings(covariance: np.ndarray, noise: np.ndarray, k: int) -> tuple[Factors, float]:
+def _with_best_loadings(
+    moments: Moments | RootMoments, noise: np.ndarray, k: int
+) -> tuple[Factors, float]:
     r"""The loadings with the highest likelihood given the noise, and twice that likelihood.
 
     .. math:: W = \Psi^{1/2} U_k (\Lambda_k - I)_+^{1/2}, \qquad
@@ -195,12 +199,10 @@ def _with_best_loadings(covariance: np.ndarray, noise: np.ndarray, k: int) -> tu
     \log \lambda_j`.
     """
     scale, d = np.sqrt(noise), len(noise)
-    values, vectors = linalg.eigh(
-        covariance / np.outer(scale, scale), subset_by_index=[d - k, d - 1], check_finite=False
-    )
-    values = np.maximum(values[::-1], 1.0)
-    loadings = scale[:, None] * vectors[:, ::-1] * np.sqrt(values - 1)
-    without = np.log(noise).sum() + (np.diag(covariance) / noise).sum()
+    values, vectors = leading(moments, scale, k)
+    values = np.maximum(values, 1.0)
+    loadings = scale[:, None] * vectors * np.sqrt(values - 1)
+    without = np.log(noise).sum() + (variances(moments) / noise).sum()
     return Factors(np.zeros(d), loadings, noise), float(
         (values - 1 - np.log(values)).sum() - without
     )

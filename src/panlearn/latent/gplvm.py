@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.interrupts import interrupted, interruption
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
@@ -151,25 +152,31 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
         def watch(intermediate_result: Any) -> None:
             seen.append(-float(intermediate_result.fun))
-            if len(seen) > 1 and seen[-1] - seen[-2] < REST * n * d:
+            rests = len(seen) > 1 and seen[-1] - seen[-2] < REST * n * d
+            if rests or interrupted():
                 raise StopIteration
 
         start = np.r_[_principal(Y, q).ravel(), [0.0, np.log(0.1)][-free:]]
-        found = minimize(
-            loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(None, None)] * (n * q) + [LOGS] * free,
-            callback=watch,
-            options={"maxiter": min(self.max_iter, 10**9), "ftol": 0.0, "gtol": 1e-9},
-        )
-        self.n_iter_, self.converged_ = max(1, int(found.nit)), found.status != 1
+        with interruption() as asked:
+            found = minimize(
+                loss,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(None, None)] * (n * q) + [LOGS] * free,
+                callback=watch,
+                options={"maxiter": min(self.max_iter, 10**9), "ftol": 0.0, "gtol": 1e-9},
+            )
+        self.n_iter_ = max(1, int(found.nit))
+        self.converged_ = found.status != 1 and not asked.is_set()
         shift = n * d * np.log(unit)
         self.history_ = {"objective": [value - shift for value in seen or [-float(found.fun)]]}
         if not self.converged_:
+            why = (
+                "it was interrupted" if asked.is_set() else f"max_iter={self.max_iter} was reached"
+            )
             warn(
-                f"GPLVM did not converge in max_iter={self.max_iter} iterations; raise max_iter",
+                f"GPLVM did not converge: {why} at iteration {self.n_iter_}; raise max_iter",
                 ConvergenceWarning,
             )
         Z, logs = found.x[:-free].reshape(n, q), found.x[-free:]

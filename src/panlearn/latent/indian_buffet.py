@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.interrupts import passes
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -158,7 +159,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         names = ("n_components", "log_joint", "noise_variance", "feature_variance", "concentration")
         history: dict[str, list[float]] = {name: [] for name in names}
         best: tuple[Any, ...] = (-np.inf,)
-        for step in range(self.n_iter):
+        for step in passes(self, self.n_iter):
             chain.sweep()
             chain.recombine()
             chain.resample_scales(self.noise_variance is None, self.feature_variance is None)
@@ -169,7 +170,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
             state = (chain.Z.shape[1], log_joint, *variances, chain.concentration)
             for name, value in zip(names, state, strict=True):
                 history[name].append(float(value))
-            if step >= self.n_burn_in and log_joint > best[0]:
+            if step <= self.n_burn_in or log_joint > best[0]:  # until then, the last
                 best = (log_joint, chain.Z, chain.posterior()[0], *state[2:])
         _, Z, loadings, *scales = best
         order = np.argsort(-Z.sum(axis=0), kind="stable")

@@ -10,9 +10,17 @@ from scipy import linalg
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.progress import Iterations
-from panlearn.core.statistics import Moments
+from panlearn.core.statistics import Moments, RootMoments
 from panlearn.latent._extremes import floats
-from panlearn.latent._factors import Factors, FactorSums, expect, maximise, stand_ins
+from panlearn.latent._factors import (
+    Factors,
+    FactorSums,
+    expect,
+    leading,
+    maximise,
+    stand_ins,
+    variances,
+)
 from panlearn.latent._linear_gaussian import LinearGaussian, noise_floor, with_signs
 
 
@@ -106,7 +114,7 @@ class ProbabilisticPCA(LinearGaussian):
     def _wanted(self, d: int) -> int:
         return max(d - 1, 1) if self.n_components is None else super()._wanted(d)
 
-    def _from_moments(self, moments: Moments, k: int) -> Factors:
+    def _from_moments(self, moments: Moments | RootMoments, k: int) -> Factors:
         found = self._first(moments, k)
         with Iterations(self, max_iter=self.max_iter, tol=self.tol) as loop:
             for _ in loop:
@@ -115,15 +123,18 @@ class ProbabilisticPCA(LinearGaussian):
                 loop.record(log_likelihood=seen.log_likelihood / seen.weight, change=0.0)
         return found
 
-    def _first(self, moments: Moments, k: int) -> Factors:
+    def _first(self, moments: Moments | RootMoments, k: int) -> Factors:
         """The maximum of the likelihood for complete rows."""
-        d = len(moments.mean)
-        covariance = moments.scatter / moments.weight
-        values, vectors = linalg.eigh(covariance, check_finite=False)
-        noise = np.full(d, values[: d - k].mean() if k < d else 0.0)
-        noise = np.maximum(noise, _floor(np.diag(covariance)))
-        lengths = np.sqrt(np.clip(values[::-1][:k] - noise[0], 0, None))
-        return Factors(np.zeros(d), vectors[:, ::-1][:, :k] * lengths, noise)
+        d, variance = len(moments.mean), variances(moments)
+        if isinstance(moments, RootMoments):  # fewer rows than features: the rest is what is left
+            values, vectors = leading(moments, np.ones(d), k)
+            rest = (variance.sum() - values.sum()) / max(d - k, 1)
+        else:
+            found, vectors = linalg.eigh(moments.scatter / moments.weight, check_finite=False)
+            values, vectors = found[::-1][:k], vectors[:, ::-1][:, :k]
+            rest = found[: d - k].mean() if k < d else 0.0
+        noise = np.maximum(np.full(d, rest), _floor(variance))
+        return Factors(np.zeros(d), vectors * np.sqrt(np.clip(values - noise[0], 0, None)), noise)
 
     def _step(self, at: Factors, seen: FactorSums, floor: np.ndarray) -> Factors:
         found, count = maximise(at, seen)

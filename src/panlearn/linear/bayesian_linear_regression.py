@@ -19,7 +19,7 @@ from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
-from panlearn.core.sources import Rows
+from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import FLOATS, read_rows
 from panlearn.linear._base import LinearRegressor, finite
@@ -74,7 +74,10 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
     intercept_ : float
         The intercept b.
     sigma_ : ndarray of shape (n_features, n_features)
-        The posterior covariance :math:`\Sigma`.
+        The posterior covariance :math:`\Sigma`, made when it is asked for.
+    axes_ : ndarray of shape (n_axes, n_features)
+        Rows whose products add up to :math:`\Sigma`. Of fewer rows than features, as many as
+        these; along what is orthogonal to them the posterior is the prior.
     alpha_ : float
         The precision of the noise.
     lambda_ : float
@@ -102,8 +105,10 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
     The rows enter through the square root of their moments, found by QR in one pass,
     :math:`O(n d^2)`. Its singular values, in coordinates where the prior is white, give the
     posterior for any :math:`\alpha` and :math:`\lambda` in :math:`O(d^2)`, so the iterations
-    (MacKay's fixed point) cost next to nothing. X may be an array, a sparse matrix, a stream of
-    batches or a Dask collection, and `partial_fit` goes on, with the same numbers.
+    (MacKay's fixed point) cost next to nothing. Of fewer rows than features it is
+    :math:`O(n^2 d)`, and no table of features by features is made unless the prior is one. X may be
+    an array, a sparse matrix, a stream of batches or a Dask collection, and `partial_fit` goes on,
+    with the same numbers.
 
     With nothing given it is scikit-learn's ``BayesianRidge``.
 
@@ -128,7 +133,7 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
     """
 
     learned = shapes(
-        sigma_="(n_features, n_features)",
+        axes_="(n_axes, n_features)",
         scores_="(*,)",
     )
 
@@ -171,8 +176,7 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
         rows = self._centred(X).astype(float, copy=False)
         size = np.abs(rows).max(axis=1, initial=1.0)  # squares of larger ones might overflow
         rows = rows / size[:, None]
-        variance = np.einsum("ij,jk,ik->i", rows, self.sigma_, rows, optimize=True)
-        spread = size * np.sqrt(np.maximum(variance, 0.0))
+        spread = size * np.sqrt(self._variance(rows))
         return mean, finite(np.hypot(spread, 1 / np.sqrt(self.alpha_)), mean.dtype)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:
@@ -193,7 +197,38 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
         """
         mean, rows = self._score_rows(X), self._centred(X)
         normal = generator(random_state).standard_normal((self.n_features_in_, n_samples))
-        return mean[:, None] + rows @ (covariance_root(self.sigma_) @ normal)
+        if (unit := self._untold) is None:
+            return mean[:, None] + rows @ (covariance_root(self.sigma_) @ normal)
+        along = unit @ normal
+        rest = normal - unit.T @ along
+        return mean[:, None] + rows @ (self.axes_.T @ along + rest / np.sqrt(self.lambda_))
+
+    @property
+    def sigma_(self) -> np.ndarray:
+        """The posterior covariance of the weights."""
+        self._require_fitted()
+        d, unit = self.axes_.shape[1], self._untold
+        require_memory((d, d), "the posterior covariance", "ask predict for return_std instead")
+        sigma = self.axes_.T @ self.axes_
+        if unit is not None:
+            sigma -= unit.T @ unit / self.lambda_
+            sigma.flat[:: d + 1] += 1 / self.lambda_
+        return sigma
+
+    @property
+    def _untold(self) -> np.ndarray | None:
+        """The axes at length one, if there are others, of which the data tell nothing."""
+        if len(self.axes_) == self.axes_.shape[1]:
+            return None
+        return self.axes_ / np.linalg.norm(self.axes_, axis=1, keepdims=True)
+
+    def _variance(self, rows: np.ndarray) -> np.ndarray:
+        """Give x' Sigma x of each row."""
+        variance = np.square(rows @ self.axes_.T).sum(axis=1)
+        if (unit := self._untold) is not None:
+            rest = rows - (rows @ unit.T) @ unit
+            variance += np.square(rest).sum(axis=1) / self.lambda_
+        return variance
 
     def _centred(self, X: Any) -> np.ndarray:
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
@@ -205,7 +240,8 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
 
     def _summarise(self, rows: Rows) -> RootMoments:
         d = rows.n_features
-        require_memory((d, d), "the posterior covariance", "use Ridge, or fewer features")
+        n = min(rows.X.shape[0], d) if isinstance(rows, ArrayRows) else d
+        require_memory((n, d), "the square root of the moments", "use Ridge, or fewer features")
         return map_reduce(root_of, rows)
 
     def _solve(self, statistic: RootMoments, rows: Rows) -> None:
@@ -236,7 +272,7 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
         return {
             "coef_": coef.astype(dtype, copy=False),
             "intercept_": float(mean[-1] - mean[:-1] @ coef) if self.fit_intercept else 0.0,
-            "sigma_": problem.covariance(alpha, precision),
+            "axes_": problem.axes(alpha, precision),
             "alpha_": alpha,
             "lambda_": precision,
             "log_evidence_": problem.log_evidence(alpha, precision),
@@ -291,9 +327,9 @@ class _Evidence(NamedTuple):
     """The posterior for any precisions, in coordinates u with w = center + basis u, u ~ N(0, I)."""
 
     center: np.ndarray
-    basis: np.ndarray  # (d, d): root of the prior times the right singular vectors
-    singular: np.ndarray  # (d,): of the whitened design, padded with zeros
-    projected: np.ndarray  # (d,): the target in the left singular vectors, padded likewise
+    basis: np.ndarray  # (d, r): root of the prior times the right singular vectors
+    singular: np.ndarray  # (r,): of the whitened design; r is d or, without a root, that of rows
+    projected: np.ndarray  # (r,): the target in the left singular vectors
     residue: float  # squared length of the target outside them
     weight: float
     variance: float  # of y about its mean
@@ -308,22 +344,24 @@ class _Evidence(NamedTuple):
         if not fit_intercept:
             rows = np.vstack([rows, np.sqrt(moments.weight) * moments.mean])
         design, target = rows[:, :d], rows[:, d] - rows[:, :d] @ center
-        left, values, right = linalg.svd(design if root is None else design @ root)
+        if root is not None and len(design) < d:  # rows of zeros: all directions, with the prior's
+            padding = np.zeros((d - len(design), d))
+            design, target = np.vstack([design, padding]), np.pad(target, (0, len(padding)))
+        left, values, right = linalg.svd(
+            design if root is None else design @ root, full_matrices=False
+        )
         basis = right.T if root is None else root @ right.T
         along = left.T @ target
-        singular, projected = np.zeros(d), np.zeros(d)
-        singular[: len(values)], projected[: len(values)] = values, along[: len(values)]
-        residue = float(np.sum(along[len(values) :] ** 2))
-        return cls(center, basis, singular, projected, residue, moments.weight, variance)
+        residue = float(np.sum((target - left @ along) ** 2))
+        return cls(center, basis, values, along, residue, moments.weight, variance)
 
     def coef(self, alpha: float, precision: float) -> np.ndarray:
         """The posterior mean of w."""
         return self.center + self.basis @ self._mean(alpha, precision)
 
-    def covariance(self, alpha: float, precision: float) -> np.ndarray:
-        """The posterior covariance of w."""
-        scaled = self.basis / np.sqrt(alpha * self.singular**2 + precision)
-        return scaled @ scaled.T
+    def axes(self, alpha: float, precision: float) -> np.ndarray:
+        """Rows whose products add up to the posterior covariance of w, as far as data tell."""
+        return (self.basis / np.sqrt(alpha * self.singular**2 + precision)).T
 
     def summary(self, alpha: float, precision: float) -> tuple[float, float, float]:
         """Squared error, squared length of u, and the number of directions the data determine."""

@@ -13,6 +13,7 @@ or copied: ``module_`` makes the module from them when it is asked for.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from abc import abstractmethod
@@ -37,6 +38,9 @@ from panlearn.neural._run import Run
 from panlearn.neural._scaling import ScaledRows
 from panlearn.neural._threads import is_small, one_thread
 from panlearn.neural.settings import Settings
+
+AVERAGES = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "sum"}
+"""What the optimisers that run in one kernel remember of each weight."""
 
 
 class _Learned:
@@ -88,6 +92,14 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
     @derived("weights_")
     def _ready(self) -> nn.Module:
         return self._with_weights(share=True)
+
+    def _check_learned(self) -> None:
+        """Refuse averages of the optimiser that have the shape of no weights; from a file."""
+        known = {np.shape(value) for value in self.weights_.values()}
+        for memory in getattr(self, "optimizer_state_", {}).get("state", {}).values():
+            for name in AVERAGES & memory.keys():
+                if np.shape(memory[name]) not in known:
+                    raise ValueError(f"{name} of optimizer_state_ is not of the weights")
 
     def _initial(self, rng: np.random.Generator) -> nn.Module:
         """A module to start from: with first weights from `rng`, or with what is known."""
@@ -163,14 +175,13 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         loop = Iterations(self, max_iter=_n_rows(run), tol=0.0, rows=rows, remedy="fit it again")
         weights = functools.partial(_copied, module)
         try:
-            with loop:
+            # closed here: a walk that is left open would end when its frame is collected
+            with contextlib.closing(run.rows()) as trained, loop:
                 previous, known = 0.0, len(run.history.get("loss", ()))
                 past = (
                     {name: values[i] for name, values in run.history.items()} for i in range(known)
                 )
-                walk = itertools.chain(
-                    past, run.rows()
-                )  # one that is taken up tells of those first
+                walk = itertools.chain(past, trained)  # one that is taken up tells of those first
                 for i, (_, row) in enumerate(zip(loop, walk, strict=False)):
                     change, previous = abs(previous - row["loss"]), row["loss"]
                     loop.record(change=change, attributes=self._so_far(weights), **row)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import nn
 
 from panlearn.core.parameters import BelowOne
+from panlearn.core.softmax import SoftmaxClassifier
 from panlearn.core.sources import ArrayRows
 from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._images import Shape, read_images
@@ -33,7 +32,7 @@ class _Learned:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ImageClassifier(ClassifierMixin, _Learned, DeepEstimator):
+class ImageClassifier(SoftmaxClassifier, _Learned, DeepEstimator):
     """A network from images to the scores of classes; abstract.
 
     Parameters
@@ -103,65 +102,6 @@ class ImageClassifier(ClassifierMixin, _Learned, DeepEstimator):
         self._require_fitted()
         images, _, _ = read_images(self, X, reset=False)
         return self._outputs(self._scaled(images), size=256).astype(images.dtype)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores of the classes before the softmax.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-            For two classes the difference, of shape (n,).
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return log_softmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each image.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, h, w), (n, c, h, w) or (n, n_features)
-            The images.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

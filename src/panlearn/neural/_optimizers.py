@@ -74,6 +74,21 @@ def make_optimizer(
     return built
 
 
+def check_memory(optimizer: torch.optim.Optimizer) -> None:
+    """Refuse averages that have not the shape of their weights: one kernel for all follows these.
+
+    They may come from a file.
+    """
+    for group in optimizer.param_groups:
+        for p in group["params"] if group.get("fused") else ():
+            for name, value in optimizer.state.get(p, {}).items():
+                if torch.is_tensor(value) and value.ndim and value.shape != p.shape:
+                    raise ValueError(
+                        f"{name} of the optimiser has the shape {tuple(value.shape)}, and its "
+                        f"weights have {tuple(p.shape)}; fit the model anew"
+                    )
+
+
 def _can_fuse(groups: Iterable[dict[str, Any]]) -> bool:
     """One kernel for all parameters: half the time of a loop over them on small networks."""
     parameters = [p for group in groups for p in group["params"]]

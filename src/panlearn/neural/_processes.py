@@ -85,6 +85,10 @@ class Processes:
         distributed.all_reduce(total)
         return total.tolist()
 
+    def largest(self, number: int) -> int:
+        """The largest of the numbers of all processes."""
+        return max(self.counts(number))
+
     def counts(self, rows: int) -> list[int]:
         """How many rows each process has."""
         if self.world == 1:
@@ -106,12 +110,16 @@ class Processes:
         """The rows of all processes, with gradient."""
         return rows if self.world == 1 else _Gather.apply(rows, self)
 
-    @torch.no_grad()
     def sum_gradients(self, parameters: Sequence[torch.Tensor], divisor: float) -> None:
         """Sum gradients over the processes and divide; what was not used has a gradient of zero."""
         for p in parameters:
             if p.grad is None:
                 p.grad = torch.zeros_like(p)
+        if self.world > 1 or divisor != 1.0:
+            self._sum_and_divide(parameters, divisor)
+
+    @torch.no_grad()
+    def _sum_and_divide(self, parameters: Sequence[torch.Tensor], divisor: float) -> None:
         whole: list[torch.Tensor] = []
         for p in parameters:
             if hasattr(p, "device_mesh"):  # fully_shard has summed it, and divided by their number
@@ -119,9 +127,8 @@ class Processes:
             else:
                 whole.append(p.grad)  # type: ignore[arg-type]
         if self.world == 1:
-            if divisor != 1.0:
-                for gradient in whole:
-                    gradient.div_(divisor)
+            for gradient in whole:
+                gradient.div_(divisor)
             return
         for bucket in _buckets(whole):
             flat = torch.cat([gradient.flatten() for gradient in bucket])

@@ -28,12 +28,21 @@ class Ragged:
     def __init__(self, values: np.ndarray, offsets: np.ndarray) -> None:
         self.values, self.offsets = torch.as_tensor(values), torch.as_tensor(offsets)
 
-    def __call__(self, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give the sequences of these numbers, padded with what follows, and their lengths."""
-        device, index = index.device, index.cpu()
-        start = self.offsets[index]
-        lengths = self.offsets[index + 1] - start
-        steps = torch.arange(int(lengths.max()))
+    def lengths(self, index: torch.Tensor) -> torch.Tensor:
+        """Give the lengths of the sequences of these numbers."""
+        index = index.cpu()
+        return self.offsets[index + 1] - self.offsets[index]
+
+    def __call__(self, index: torch.Tensor, step: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give the sequences of these numbers, padded with what follows, and their lengths.
+
+        In a step of a run, whose batches are such numbers, they are as long as the longest of the
+        batch, of which these may be a part.
+        """
+        device, lengths = index.device, self.lengths(index)
+        start = self.offsets[index.cpu()]
+        width = 0 if step is None else step.longest(lambda batch: self.lengths(batch[0]))
+        steps = torch.arange(max(width, int(lengths.max())))
         # a step beyond the end reads any value: nothing of it is used
         places = (start[:, None] + steps).clamp(max=len(self.values) - 1)
         return self.values[places].to(device), lengths.to(device)
@@ -146,10 +155,10 @@ def step_losses(inputs: Any, targets: Any, weight: np.ndarray, ahead: int = 0) -
     wanted = Ragged(targets.values, targets.offsets)
     weights = torch.from_numpy(weight)
 
-    def objective(module: nn.Module, batch: Any) -> Any:
+    def objective(module: nn.Module, batch: Any, step: Any) -> Any:
         (index,) = batch
-        steps, lengths = sequences(index)
-        aims, _ = wanted(index)
+        steps, lengths = sequences(index, step)
+        aims, _ = wanted(index, step)
         n_steps = steps.shape[1] - ahead
         there = within(lengths - ahead, n_steps)
         outputs, aims = module(steps[:, :n_steps])[there], aims[:, ahead:][there]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
+from panlearn.core.interrupts import interrupted
 from panlearn.neural import _saving
 from panlearn.neural._divergence import DivergenceError, FiniteWeights
 from panlearn.neural._extent import Extent
@@ -131,14 +132,13 @@ class Run:
         """Stop if the steps or epochs that were asked for are done."""
         self.stopped = self.stopped or self.extent.reached(self.step, self.epoch)
 
-    def rows(self) -> Iterator[dict[str, float]]:
+    def rows(self) -> Generator[dict[str, float], None, None]:
         """Train; yield each row of the history."""
         for hook in self.hooks:
             hook.on_begin(self)
         guarded = self.settings.checkpoint is not None or self.processes.world > 1
         with ExitStack() as stack:
             asked = stack.enter_context(termination()) if guarded else []
-            stack.enter_context(one_thread(self.small is True))
             for player in self.players.values():
                 stack.enter_context(recomputing(player.module, self.settings.recompute))
                 stack.enter_context(player.compiled(self.settings.compile))
@@ -157,6 +157,8 @@ class Run:
         walk = self.batches.epoch(self.epoch, rng, processes.rank, processes.world, self.position)
         for batch in walk:
             self._take(batch)
+            if interrupted():  # between two steps, where the weights are whole
+                raise KeyboardInterrupt
             if self.stopped:
                 break
             if every is not None and self.since_row == every:
@@ -186,12 +188,13 @@ class Run:
             parts = tuple(batch.values()) if isinstance(batch, dict) else batch
             small = all(is_small(player.module, parts) for player in self.players.values())
             self.small = small and self.device.type == "cpu"
-            torch.set_num_threads(1 if self.small else torch.get_num_threads())
         self._finite.keep(self.step)
         for player in self.players.values():
             player.schedule.before_step(self.step)
         seed = mix(self.seed, self.step, self.processes.rank)
-        with seeded(seed, self.device) if self._draws_globally else nullcontext():
+        drawn = seeded(seed, self.device) if self._draws_globally else nullcontext()
+        # each step for itself: nothing that runs between two of them has a say in the next one's
+        with one_thread(self.small), drawn:
             try:
                 self._stepper.take(batch, self.step, self.epoch, self.ledger)
             except NonFiniteLossError as error:

@@ -12,8 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 from torch import nn
 from torch.nn import functional as F
@@ -22,6 +21,7 @@ from panlearn.core.estimator import fitting
 from panlearn.core.parameters import BelowOne, Count, Positive
 from panlearn.core.random import generator
 from panlearn.core.sequences import Kind
+from panlearn.core.softmax import SoftmaxClassifier
 from panlearn.core.sources import ArrayRows, Sequences
 from panlearn.neural import _sequences
 from panlearn.neural._estimator import DeepEstimator
@@ -153,7 +153,7 @@ class SequenceEstimator(DeepEstimator, _Learned):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SequenceClassifier(ClassifierMixin, SequenceEstimator):
+class SequenceClassifier(SoftmaxClassifier, SequenceEstimator):
     """A network that gives each sequence a label; abstract.
 
     Attributes
@@ -193,49 +193,6 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
         index = np.flatnonzero(weight > 0)
         rows = ArrayRows(X, labels.classes[labels.codes], weight)
         return self._train(objective, index, strata=labels.codes[index], rows=rows)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give the logarithms of the probabilities of the labels.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences, or a single one.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences, n_classes)
-        """
-        return log_softmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the labels.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences, or a single one.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each sequence.
-
-        Parameters
-        ----------
-        X : list of array-like of shape (T, d) or (T,)
-            Sequences, or a single one.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences,)
-        """
-        scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -329,9 +286,9 @@ def _objective(inputs: Sequences, aims: np.ndarray, weight: np.ndarray, loss: An
     sequences = Ragged(inputs.values, inputs.offsets)
     targets, weights = torch.from_numpy(aims), torch.from_numpy(weight)
 
-    def objective(module: nn.Module, batch: Any) -> Any:
+    def objective(module: nn.Module, batch: Any, step: Any) -> Any:
         (index,) = batch
-        outputs = module.last(*sequences(index))  # type: ignore[operator]
+        outputs = module.last(*sequences(index, step))  # type: ignore[operator]
         losses = loss(outputs, targets[index.cpu()].to(outputs.device))
         return losses, weights[index.cpu()].to(losses)
 

@@ -29,6 +29,7 @@ class _Learned:
     symbols_: np.ndarray
     target_symbols_: np.ndarray
     max_length_: int
+    tokenizer_: Any = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -102,7 +103,8 @@ class SequencePairs(DeepEstimator, _Learned):
             name = type(self).__name__
             raise ValueError(f"{name} requires y to be passed, but the target y is None")
         changes = self._checked()
-        source, single = _sequences.read(self, X, "symbols", reset=True)
+        source, single = _sequences.read(self, self._ids(X), "symbols", reset=True)
+        y = self._ids(y, framed=False)
         target = _targets(self, [y] if single else y)
         if len(source) != len(target):
             raise ValueError(f"X holds {len(source)} sources and y {len(target)} targets")
@@ -130,10 +132,10 @@ class SequencePairs(DeepEstimator, _Learned):
         sources, targets = (Ragged(s.values, s.offsets) for s in (source, target))
         weights = torch.from_numpy(weight)
 
-        def objective(module: nn.Module, batch: Any) -> Any:
+        def objective(module: nn.Module, batch: Any, step: Any) -> Any:
             (index,) = batch
-            wanted, lengths = targets(index)
-            scores = self._scores(module, *sources(index), wanted)
+            wanted, lengths = targets(index, step)
+            scores = self._scores(module, *sources(index, step), wanted)
             there = within(lengths, wanted.shape[1])
             each = weights[index.cpu()].to(scores)[:, None].expand(there.shape)
             smoothing = self.label_smoothing if module.training else 0.0
@@ -144,9 +146,17 @@ class SequencePairs(DeepEstimator, _Learned):
 
         return objective
 
+    def _ids(self, X: Any, *, framed: bool = True) -> Any:
+        """Numbers of tokens in the place of texts, if there is a tokenizer."""
+        if self.tokenizer_ is None or not _are_texts(X):
+            return X
+        texts = [X] if isinstance(X, str) else list(X)
+        ids = self.tokenizer_.encode_batch(texts, add_special_tokens=framed)
+        return ids[0] if isinstance(X, str) else ids
+
     def _sources(self, X: Any) -> tuple[Ragged, int, bool]:
         self._require_fitted()
-        source, single = _sequences.read(self, X, "symbols", reset=False)
+        source, single = _sequences.read(self, self._ids(X), "symbols", reset=False)
         codes = _sequences.coded(source, self.symbols_, "symbols")
         return Ragged(codes.values, codes.offsets), len(codes), single
 
@@ -161,16 +171,27 @@ class SequencePairs(DeepEstimator, _Learned):
         Returns
         -------
         list of ndarray of shape (T,)
-            Symbols of targets; for a single source the array alone.
+            Symbols of targets; for a single source the array alone. If a tokenizer was read, texts
+            for texts.
         """
+        answers, single = self._answers(X)
+        if self.tokenizer_ is not None and _are_texts(X):
+            known = self.tokenizer_.n_tokens
+            answers = [
+                self.tokenizer_.decode(ids[ids < known], skip_special_tokens=True)
+                for ids in answers
+            ]
+        return answers[0] if single else answers
+
+    def _answers(self, X: Any) -> tuple[list[Any], bool]:
+        """The symbols of the best targets, and whether there is one source alone."""
         sources, n, single = self._sources(X)
         module, found = self.module_, []
         device = next(module.parameters()).device
         with torch.inference_mode():
             for index in torch.arange(n).split(_ROWS):
                 found += self._search(module, *sources(index.to(device)))
-        answers = [self.target_symbols_[np.array(codes, dtype=int)] for codes in found]
-        return answers[0] if single else answers
+        return [self.target_symbols_[np.array(codes, dtype=int)] for codes in found], single
 
     def alignment(self, X: Any, y: Any = None) -> Any:
         r"""Give the weights :math:`\alpha_{ij}` with which step i of a target looks at step j.
@@ -189,8 +210,11 @@ class SequencePairs(DeepEstimator, _Learned):
             mean in the last layer. For a single source the array alone.
         """
         sources, n, single = self._sources(X)
-        answers = self.predict(X) if y is None else y
-        answers = [answers] if single else list(answers)
+        if y is None:
+            answers, _ = self._answers(X)
+        else:
+            y = self._ids(y, framed=False)
+            answers = [y] if single else list(y)
         if len(answers) != n:
             raise ValueError(f"X holds {n} sources and y {len(answers)} targets")
         module, found = self.module_, []
@@ -232,6 +256,13 @@ class SequencePairs(DeepEstimator, _Learned):
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _are_texts(X: Any) -> bool:
+    """Whether sources or targets are texts, or one is."""
+    return isinstance(X, str) or (
+        isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(text, str) for text in X)
+    )
 
 
 def _targets(estimator: Any, y: Any) -> Sequences:

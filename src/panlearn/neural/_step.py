@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,6 +19,15 @@ _current: ContextVar[Step | None] = ContextVar("step", default=None)
 
 class WholeBatchError(Exception):
     """An objective that asks for all rows of a batch was given a piece of it."""
+
+
+@dataclass
+class Whole:
+    """What the pieces of a batch share: its rows, sums over them, and how long the longest are."""
+
+    batch: Any = None
+    tallies: dict[str, torch.Tensor] = field(default_factory=dict)
+    lengths: list[int] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
@@ -60,6 +69,9 @@ class Step(Draws):
     n_pieces: int = 1
     training: bool = True
     notes: dict[str, list[float]] = field(default_factory=dict)
+    whole: Whole = field(default_factory=Whole)
+    is_last: bool = True
+    n_lengths: int = 0
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
         """The rows of all processes, in the order of the batch; the gradient goes back to each.
@@ -69,6 +81,32 @@ class Step(Draws):
         if self.n_pieces > 1:
             raise WholeBatchError
         return self.processes.gather(rows[:0] if self.share.idle else rows)
+
+    def longest(self, lengths: Callable[[Any], torch.Tensor]) -> int:
+        """The largest of the lengths of all rows of the batch, those of other processes too.
+
+        Rows that are padded to it draw the same noise however the batch is spread. The function is
+        given a batch; all pieces must ask for the same lengths in the same order.
+        """
+        known = self.whole.lengths
+        if len(known) == self.n_lengths:  # the first piece asks the other processes, once for all
+            here = lengths(self.whole.batch)
+            known.append(self.processes.largest(int(here.max()) if len(here) else 0))
+        self.n_lengths += 1
+        return known[self.n_lengths - 1]
+
+    def tally(self, **counts: torch.Tensor) -> None:
+        """Add to sums over the whole batch, which `tallied` gives when the move is made."""
+        sums = self.whole.tallies
+        for name, count in counts.items():
+            count = count.detach() * (not self.share.idle)
+            sums[name] = sums[name] + count if name in sums else count
+
+    def tallied(self, name: str) -> torch.Tensor | None:
+        """The sum over all pieces and processes; None for all pieces but the last."""
+        if not self.is_last:
+            return None
+        return self.processes.gather(self.whole.tallies.pop(name)[None]).sum(dim=0)
 
     def note(self, **metrics: Any) -> None:
         """Keep the mean of a metric for the history: of all entries that are noted for it."""
@@ -107,9 +145,9 @@ def current_step() -> Step | None:
 class Dropout(nn.Module):
     """Leave out a share of the entries in training, and scale the others up.
 
-    Inside a run it draws for the whole batch, see `Step`; elsewhere from PyTorch's generator. Rows
-    that are padded to the longest at hand draw by that length: how a batch of texts is spread over
-    processes and pieces then changes what is left out.
+    Inside a run it draws for the whole batch, see `Step`; elsewhere from PyTorch's generator. What
+    is padded has to be so to the longest row of the whole batch, `Step.longest`: rows draw by that
+    length.
     """
 
     def __init__(self, rate: float = 0.5) -> None:

@@ -14,7 +14,7 @@ from panlearn.neural._ledger import Ledger
 from panlearn.neural._moves import Move, Moves
 from panlearn.neural._player import Player
 from panlearn.neural._processes import Processes
-from panlearn.neural._step import Step, WholeBatchError
+from panlearn.neural._step import Step, Whole, WholeBatchError
 from panlearn.neural.batches import Batch, map_batch, n_rows, pieces_of
 
 _VALIDATION = 2**62  # the number of the step that validation draws its noise from
@@ -71,7 +71,7 @@ class Stepper:
         moved = False
         while True:
             for player in self._players.values():
-                player.optimizer.zero_grad(set_to_none=True)
+                player.forget_gradient()
             try:
                 found = self._gradient(walks)
             except WholeBatchError:
@@ -94,7 +94,7 @@ class Stepper:
                     return loss
                 if self._moves.is_game:
                     raise ValueError("an optimiser that evaluates several times cannot play a game")
-                player.optimizer.zero_grad(set_to_none=True)
+                player.forget_gradient()
                 again = self._gradient(self._walks(batch, number, epoch, Ledger()))
                 assert again is not None
                 return again[1] / again[2]
@@ -102,6 +102,8 @@ class Stepper:
             player.update(closure)  # a closure that raises leaves weights and memory untouched
             moved = True
             ledger.add(player.name, total, weight)
+            if not self._moves.is_game:
+                return
 
     def measure(self, batch: Batch, epoch: int, ledger: Ledger) -> None:
         """Count the losses of a batch without learning."""
@@ -126,7 +128,8 @@ class Stepper:
             pieces = [map_batch(lambda part: part.new_zeros(1, *part.shape[1:]), batch)]
             sizes = [0]
         found = []
-        for piece, size in zip(pieces, sizes, strict=True):
+        whole = Whole(batch)
+        for i, (piece, size) in enumerate(zip(pieces, sizes, strict=True), 1):
             step = Step(
                 share=Share(low, size, sum(counts)),
                 seed=self.seed,
@@ -137,6 +140,8 @@ class Stepper:
                 n_pieces=len(pieces),
                 training=training,
                 notes=ledger.notes,
+                whole=whole,
+                is_last=i == len(pieces),
             )
             found.append((step, self._moves(piece, step)))
             low += size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,10 @@ import torch
 from torch import nn
 
 _SMALL = 2**24  # multiplications of a pass below which a second thread costs more than it brings
+
+# The threads of OpenMP do not follow into a child by fork, which would wait for them for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 def is_small(module: nn.Module, batch: tuple[torch.Tensor, ...]) -> bool:

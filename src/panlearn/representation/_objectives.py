@@ -62,18 +62,17 @@ def spread_and_rank(embedding: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     r"""How far from collapse unit embeddings are.
 
     The spread is the root mean squared distance from their mean, from 0 (all rows alike) to 1. The
-    rank is :math:`\exp(-\sum_j p_j \log p_j)` with p the shares of the eigenvalues of their
-    covariance: the number of directions that are used.
+    rank is :math:`(\sum_j \lambda_j)^2 / \sum_j \lambda_j^2` with the eigenvalues of their
+    covariance, the number of directions that are used: both sums are sums over the matrix, so that
+    a step needs no eigenvalue.
     """
     unit = nn.functional.normalize(embedding.detach())
     centred = unit - unit.mean(dim=0)
     n, d = centred.shape
     scatter = centred.T @ centred if d <= n else centred @ centred.T  # with the same eigenvalues
-    shares = torch.linalg.eigvalsh(scatter).clamp(min=0)
-    total = shares.sum()
-    shares = shares / total.clamp(min=torch.finfo(unit.dtype).tiny)
-    rank = torch.special.entr(shares).sum().exp()
-    return (total / len(unit)).sqrt(), rank
+    total = centred.square().sum()
+    squares = scatter.square().sum().clamp(min=torch.finfo(unit.dtype).tiny)
+    return (total / n).sqrt(), total.square() / squares
 
 
 def places(rows: torch.Tensor, step: Step) -> torch.Tensor:

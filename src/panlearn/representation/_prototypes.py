@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 
 from panlearn.core.estimator import Estimator
+from panlearn.core.softmax import SoftmaxClassifier
 
 
 class _Learned:
@@ -21,7 +20,7 @@ class _Learned:
 
 
 @dataclass(eq=False, repr=False)
-class PrototypeClassifier(ClassifierMixin, Estimator, _Learned):
+class PrototypeClassifier(SoftmaxClassifier, Estimator, _Learned):
     """A classifier by the largest scaled cosine with the vector of a class; abstract."""
 
     def __sklearn_clone__(self) -> Any:
@@ -42,50 +41,6 @@ class PrototypeClassifier(ClassifierMixin, Estimator, _Learned):
     def _scores(self, X: Any) -> np.ndarray:
         self._require_fitted()
         return self._scale * unit(self._vectors(X)) @ self.prototypes_.T
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scaled cosine of each example and each class.
-
-        Parameters
-        ----------
-        X : array-like
-            Examples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,)
-            With two classes, the second's minus the first's.
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the softmax of the scaled cosines.
-
-        Parameters
-        ----------
-        X : array-like
-            Examples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return softmax(self._scores(X), axis=1)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the class whose vector is nearest.
-
-        Parameters
-        ----------
-        X : array-like
-            Examples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self.classes_[self._scores(X).argmax(axis=1)]
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

@@ -174,7 +174,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
         def objective(module: nn.Module, batch: Any, step: Any) -> Any:
             (index,) = batch
             here = index.cpu()
-            vectors = [module(*texts.batch(here, index.device)) for texts in rows]
+            vectors = [module(*texts.batch(here, index.device, step)) for texts in rows]
             given = None if wanted is None else wanted[here].to(index.device)
             return loss.losses(module, vectors, given, step)
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.derived import derived
 from panlearn.core.estimator import Estimator, fitting
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.threads import threads
 from panlearn.core.validation import FLOATS, reject_hidden
@@ -88,6 +89,8 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     >>> index.add([[2.0, 0.2]], ids=["z"]).remove(["x"]).search([[1.0, 0.1]], k=1)[0]
     Hits(ids=array(['z'], dtype=object), scores=array([1.]))
     """
+
+    learned = shapes(vectors_="(n_documents, n_features)", ids_="(n_documents,)")
 
     _: KW_ONLY
     metric: Literal["cosine", "inner_product"] = "cosine"

@@ -77,10 +77,11 @@ class MambaGeneration:
         """Read what was chosen last, and choose the next token of each row."""
         if self._chosen is not None:
             self._scores = self._after(self._chosen)
-        self._chosen = chosen = self._choice(self._scores, self._uniform)
         if self._scored:
-            law = self._scores.double().log_softmax(dim=-1)
-            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
+            chosen, self.log_probs = self._choice.scored(self._scores, self._uniform)
+        else:
+            chosen = self._choice(self._scores, self._uniform)
+        self._chosen = chosen
         return chosen
 
     def _after(self, chosen: Tensor) -> Tensor:

@@ -62,18 +62,42 @@ class DenseSystem(NamedTuple):
     C: Tensor
 
     @classmethod
-    def of(cls, A: Tensor, B: Tensor, C: Tensor, step: Tensor, rule: Rule) -> DenseSystem:
-        """Make steps of a continuous system; steps are of shape (h,)."""
-        n = A.shape[-1]
-        z, input_ = step[:, None, None] * A, step[:, None, None] * B[..., None]
-        if rule == "bilinear":
-            whole = torch.eye(n, dtype=A.dtype, device=A.device)
-            found = torch.linalg.solve(whole - z / 2, torch.cat([whole + z / 2, input_], -1))
-        else:  # the exponential of ((A, B), (0, 0)) holds both
-            found = torch.linalg.matrix_exp(
-                torch.nn.functional.pad(torch.cat([z, input_], -1), (0, 0, 0, 1))
-            )[:, :n]
+    def held(cls, A: Tensor, B: Tensor, C: Tensor, step: Tensor) -> DenseSystem:
+        """Make steps of a continuous system within which inputs are held; steps are (h,)."""
+        n, scale = A.shape[-1], step[:, None, None]
+        both = torch.cat([scale * A, scale * B[..., None]], -1)
+        # the exponential of ((A, B), (0, 0)) holds both
+        found = torch.linalg.matrix_exp(torch.nn.functional.pad(both, (0, 0, 0, 1)))[:, :n]
         return cls(found[..., :n], found[..., n], C)
+
+    @classmethod
+    def bilinear(cls, blocks: Tensor, p: Tensor, B: Tensor, C: Tensor, step: Tensor) -> DenseSystem:
+        r"""Make steps of A = D - p p' by the trapezoidal rule, without a factorisation.
+
+        .. math::
+            \bar A = 2 R - I, \quad \bar B = \Delta R B, \quad
+            R = \bigl(I - \tfrac\Delta2 A\bigr)^{-1}
+              = M^{-1} - \frac{\tfrac\Delta2 M^{-1} p\, p^\top M^{-1}}
+                              {1 + \tfrac\Delta2 p^\top M^{-1} p}, \quad
+            M = I - \tfrac\Delta2 D
+
+        D is made of the blocks ((-a, -w), (w, -a)), given as complex numbers -a + i w of shape
+        (h, n / 2), which are their eigenvalues; since a is above zero, so is the denominator.
+        """
+        inverse = 1 / (1 - step[:, None] / 2 * blocks)
+        pairs = torch.view_as_complex(p.unflatten(-1, (-1, 2)))
+        left, right = (
+            torch.view_as_real(part * pairs).flatten(-2) for part in (inverse, inverse.conj())
+        )
+        share = step / 2 / (1 + step / 2 * (p * left).sum(-1))
+        R = -(share[:, None] * left)[:, :, None] * right[:, None]
+        even = torch.arange(0, p.shape[-1], 2, device=p.device)
+        D = torch.zeros_like(R)
+        D[:, even, even] = D[:, even + 1, even + 1] = inverse.real
+        D[:, even, even + 1], D[:, even + 1, even] = -inverse.imag, inverse.imag
+        R = R + D
+        whole = torch.eye(p.shape[-1], dtype=p.dtype, device=p.device)
+        return cls(2 * R - whole, step[:, None] * (R @ B[..., None])[..., 0], C)
 
     def kernel(self, length: int, dtype: torch.dtype) -> Tensor:
         """K_0, ..., K_(length-1) of each channel, (h, length)."""

@@ -128,12 +128,14 @@ class S4(nn.Module):
             read = torch.view_as_complex(C.unflatten(-1, (-1, 2))).conj() / 2
             return DiagonalSystem.of(torch.complex(-decay, frequency), pairs, read, step, self.rule)
         p = self.low_rank.double()
+        if self.rule == "bilinear":
+            return DenseSystem.bilinear(torch.complex(-decay, frequency), p, B, C, step)
         even = torch.arange(0, p.shape[-1], 2, device=p.device)
         A = -p[:, :, None] * p[:, None]
         twist = torch.zeros_like(A)
         twist[:, even, even] = twist[:, even + 1, even + 1] = -decay
         twist[:, even, even + 1], twist[:, even + 1, even] = -frequency, frequency
-        return DenseSystem.of(A + twist, B, C, step, self.rule)
+        return DenseSystem.held(A + twist, B, C, step)
 
     def kernel(self, length: int) -> Tensor:
         """Give the first values of the kernel of each channel.

@@ -21,6 +21,7 @@ from panlearn.text.plsa import PLSA
 from panlearn.text.spell_corrector import SpellCorrector
 from panlearn.text.text_rank import TextRank
 from panlearn.text.tfidf_vectorizer import TfidfVectorizer
+from panlearn.text.unigram_tokenizer import UnigramTokenizer
 from panlearn.text.word2vec import Word2Vec
 from panlearn.text.wordpiece_tokenizer import WordPieceTokenizer
 
@@ -37,6 +38,7 @@ __all__ = [
     "SpellCorrector",
     "TextRank",
     "TfidfVectorizer",
+    "UnigramTokenizer",
     "Word2Vec",
     "WordPieceTokenizer",
     "WordTokenizer",

@@ -6,8 +6,7 @@ from a heap of the pairs of neighbours; so a text without spaces takes no quadra
 
 from __future__ import annotations
 
-import heapq
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -151,15 +150,18 @@ def merge_symbols(symbols: np.ndarray, merges: MergeTable) -> int:
     size = len(symbols)
     if size < 2:
         return size
-    left, right = np.arange(-1, size - 1), np.arange(1, size + 1)
-    heap: list[Any] = [np.int64(0) for _ in range(0)]  # rank << 32 | place
+    work = np.empty(5 * size, np.int64)
+    left, right = work[:size], work[size : 2 * size]
+    heap, n = work[2 * size :], 0  # rank << 32 | place: each merge takes one out and puts in two
+    for k in range(size):
+        left[k], right[k] = k - 1, k + 1
     for k in range(size - 1):
         merge = _merge_of(merges, symbols[k], symbols[k + 1])
         if merge >= 0:
-            heap.append(merge >> 32 << 32 | k)
-    heapq.heapify(heap)
-    while len(heap):
-        best = heapq.heappop(heap)
+            n = _push(heap, n, merge >> 32 << 32 | k)
+    while n:
+        best = heap[0]
+        n = _pop(heap, n)
         place = best & 0xFFFFFFFF
         second = right[place]
         if second >= size:  # the symbol here, or the one after it, has gone
@@ -173,13 +175,40 @@ def merge_symbols(symbols: np.ndarray, merges: MergeTable) -> int:
             left[right[place]] = place
             merge = _merge_of(merges, symbols[place], symbols[right[place]])
             if merge >= 0:
-                heapq.heappush(heap, merge >> 32 << 32 | place)
+                n = _push(heap, n, merge >> 32 << 32 | place)
         if place > 0:
             merge = _merge_of(merges, symbols[left[place]], symbols[place])
             if merge >= 0:
-                heapq.heappush(heap, merge >> 32 << 32 | left[place])
+                n = _push(heap, n, merge >> 32 << 32 | left[place])
     count, place = 0, 0
     while place < size:
         symbols[count] = symbols[place]
         count, place = count + 1, right[place]
     return count
+
+
+@jit
+def _push(heap: np.ndarray, size: int, value: int) -> int:
+    """Put a number into a binary heap, the least first; its new size."""
+    at = size
+    while at > 0 and value < heap[(at - 1) >> 1]:
+        heap[at] = heap[(at - 1) >> 1]
+        at = (at - 1) >> 1
+    heap[at] = value
+    return size + 1
+
+
+@jit
+def _pop(heap: np.ndarray, size: int) -> int:
+    """Take out the least; the new size."""
+    size -= 1
+    value, at, child = heap[size], 0, 1
+    while child < size:
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[at] = heap[child]
+        at, child = child, 2 * child + 1
+    heap[at] = value
+    return size

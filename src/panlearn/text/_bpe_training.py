@@ -8,7 +8,6 @@ the distinct words alone.
 
 from __future__ import annotations
 
-import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,16 @@ class Pairs(NamedTuple):
     heads: np.ndarray  # the first and last place of the list
     tails: np.ndarray
     stamps: np.ndarray  # the merge that last added to it
+    touched: np.ndarray  # the pairs that this merge added to
+    used: np.ndarray  # how many pairs there are, and how many of them are touched
+
+
+class Heap(NamedTuple):
+    """The most frequent pair first, the first of equals by its two ids; binary, from place 1."""
+
+    counts: np.ndarray
+    keys: np.ndarray
+    pairs: np.ndarray
 
 
 class Places(NamedTuple):
@@ -81,22 +90,24 @@ def learn_merges(
         if entry[LENGTH] and entry[VALUE] != FORBIDDEN:
             starts[entry[VALUE]], lengths[entry[VALUE]] = entry[START], entry[LENGTH]
     places = _link_places(symbols, offsets)
-    pairs, n_pairs = _first_pairs(places, counts)
-    heap = [(-pairs.counts[p], pairs.keys[p], np.int64(p)) for p in range(n_pairs)]
-    heapq.heapify(heap)
+    pairs = _first_pairs(places, counts)
+    heap, waiting = _empty_heap(2 * pairs.used[0]), 0
+    for pair in range(pairs.used[0]):
+        waiting = push(heap, waiting, pairs.counts[pair], pairs.keys[pair], pair)
     merges, n_merges = np.empty((1024, 3), np.int32), 0
-    while n_tokens < limit and len(heap):
-        count, key, pair = heapq.heappop(heap)
-        if pairs.counts[pair] != -count:  # it has lost places since it was put there
+    while n_tokens < limit and waiting:
+        count, key, pair = heap.counts[1], heap.keys[1], heap.pairs[1]
+        waiting = pop(heap, waiting)
+        if pairs.counts[pair] != count:  # it has lost places since it was put there
             if pairs.counts[pair] > 0:
-                heapq.heappush(heap, (-pairs.counts[pair], key, pair))
+                waiting = push(heap, waiting, pairs.counts[pair], key, pair)
             continue
-        if -count < min_frequency or count >= 0:
+        if count < min_frequency or count <= 0:
             break
         a, b = key >> 32, key & 0xFFFFFFFF
         spelling = np.empty(lengths[a] + lengths[b], np.uint8)
-        spelling[: lengths[a]] = tokens.letters[starts[a] : starts[a] + lengths[a]]
-        spelling[lengths[a] :] = tokens.letters[starts[b] : starts[b] + lengths[b]]
+        _copy(tokens.letters, starts[a], starts[a] + lengths[a], spelling, 0)
+        _copy(tokens.letters, starts[b], starts[b] + lengths[b], spelling, lengths[a])
         slot, code = find(tokens, spelling, 0, len(spelling))
         new = n_tokens
         if tokens.entries[slot, LENGTH]:
@@ -108,35 +119,94 @@ def learn_merges(
             tokens = insert(tokens, slot, code, spelling, 0, len(spelling), new)
             n_tokens += 1
         if n_merges == len(merges):
-            merges = np.concatenate((merges, merges))
+            wide = np.empty((2 * n_merges, 3), np.int32)
+            for merge in range(n_merges):
+                for k in range(3):
+                    wide[merge, k] = merges[merge, k]
+            merges = wide
         merges[n_merges, 0], merges[n_merges, 1], merges[n_merges, 2] = a, b, new
         n_merges += 1
-        if n_pairs + 2 * pairs.sizes[pair] > len(pairs.keys):
-            pairs = _grow(pairs, n_pairs, 2 * (n_pairs + 2 * pairs.sizes[pair]))
-        arisen = n_pairs
-        touched = [np.int64(0) for _ in range(0)]
+        arisen = pairs.used[0]
+        if arisen + 2 * pairs.sizes[pair] > len(pairs.keys):
+            pairs = _grow(pairs, 2 * (arisen + 2 * pairs.sizes[pair]))
+        pairs.used[1] = 0
         while pairs.heads[pair] != _EMPTY:
-            n_pairs = _merge_place(places, pairs, n_pairs, counts, new, pair, n_merges, touched)
-        for other in touched:
+            _merge_place(places, pairs, counts, new, pair, n_merges)
+        if waiting + pairs.used[1] >= len(heap.keys):
+            heap = _grow_heap(heap, 2 * (waiting + pairs.used[1]))
+        for i in range(pairs.used[1]):
+            other = np.int64(pairs.touched[i])
             if other < arisen or pairs.counts[other] > 0:
-                heapq.heappush(heap, (-pairs.counts[other], pairs.keys[other], other))
-    return merges[:n_merges].copy()
+                waiting = push(heap, waiting, pairs.counts[other], pairs.keys[other], other)
+    return merges[:n_merges]
+
+
+@jit
+def push(heap: Heap, size: int, count: float, key: int, pair: int) -> int:
+    """Put in a pair; the new size, for which there is room."""
+    at = size + 1
+    while at > 1 and _is_before(count, key, heap.counts[at >> 1], heap.keys[at >> 1]):
+        heap.counts[at], heap.keys[at] = heap.counts[at >> 1], heap.keys[at >> 1]
+        heap.pairs[at] = heap.pairs[at >> 1]
+        at >>= 1
+    heap.counts[at], heap.keys[at], heap.pairs[at] = count, key, pair
+    return size + 1
+
+
+@jit
+def pop(heap: Heap, size: int) -> int:
+    """Take out the first; the new size."""
+    count, key, pair = heap.counts[size], heap.keys[size], heap.pairs[size]
+    at, child = 1, 2
+    while child < size:
+        if child + 1 < size and _is_before(
+            heap.counts[child + 1], heap.keys[child + 1], heap.counts[child], heap.keys[child]
+        ):
+            child += 1
+        if not _is_before(heap.counts[child], heap.keys[child], count, key):
+            break
+        heap.counts[at], heap.keys[at] = heap.counts[child], heap.keys[child]
+        heap.pairs[at] = heap.pairs[child]
+        at, child = child, 2 * child
+    heap.counts[at], heap.keys[at], heap.pairs[at] = count, key, pair
+    return size - 1
+
+
+@jit
+def _is_before(count: float, key: int, other_count: float, other_key: int) -> bool:
+    return count > other_count or (count == other_count and key < other_key)
+
+
+@jit
+def _empty_heap(capacity: int) -> Heap:
+    return Heap(
+        np.empty(capacity + 1), np.empty(capacity + 1, np.int64), np.empty(capacity + 1, np.int64)
+    )
+
+
+@jit
+def _grow_heap(heap: Heap, capacity: int) -> Heap:
+    """The heap with room for more."""
+    wide = _empty_heap(capacity)
+    _copy(heap.counts, 0, len(heap.counts), wide.counts, 0)
+    _copy(heap.keys, 0, len(heap.keys), wide.keys, 0)
+    _copy(heap.pairs, 0, len(heap.pairs), wide.pairs, 0)
+    return wide
+
+
+@jit
+def _copy(values: np.ndarray, start: int, stop: int, out: np.ndarray, at: int) -> None:
+    for i in range(start, stop):
+        out[at + i - start] = values[i]
 
 
 @jit
 def _merge_place(
-    places: Places,
-    pairs: Pairs,
-    n_pairs: int,
-    counts: np.ndarray,
-    new: Any,
-    pair: Any,
-    stamp: int,
-    touched: list[Any],
-) -> int:
+    places: Places, pairs: Pairs, counts: np.ndarray, new: Any, pair: Any, stamp: int
+) -> None:
     """Merge at the first place of a pair's list: x a b y becomes x ab y."""
-    at = pairs.heads[pair]
-    second, first = places.right[at], places.left[at]
+    at = np.int64(pairs.heads[pair])
+    second, first = np.int64(places.right[at]), np.int64(places.left[at])
     count, third = counts[places.words[at]], places.right[second]
     _leave(places, pairs, at, count)
     if third != _EMPTY:
@@ -145,10 +215,9 @@ def _merge_place(
     places.symbols[at], places.right[at] = new, third
     if first != _EMPTY:
         _leave(places, pairs, first, count)
-        n_pairs = _join(places, pairs, n_pairs, first, count, stamp, touched)
+        _join(places, pairs, first, count, stamp)
     if third != _EMPTY:
-        n_pairs = _join(places, pairs, n_pairs, at, count, stamp, touched)
-    return n_pairs
+        _join(places, pairs, at, count, stamp)
 
 
 @jit
@@ -169,15 +238,7 @@ def _leave(places: Places, pairs: Pairs, at: int, count: int) -> None:
 
 
 @jit
-def _join(
-    places: Places,
-    pairs: Pairs,
-    n_pairs: int,
-    at: int,
-    count: int,
-    stamp: int,
-    touched: list[Any],
-) -> int:
+def _join(places: Places, pairs: Pairs, at: int, count: int, stamp: int) -> None:
     """Put a place at the end of the list of the pair that starts there, which may be new."""
     key = np.int64(places.symbols[at]) << 32 | np.int64(places.symbols[places.right[at]])
     mask = len(pairs.slots) - 1
@@ -186,8 +247,8 @@ def _join(
         slot = (slot + 1) & mask
     pair = pairs.slots[slot]
     if pair == _EMPTY:
-        pair = n_pairs
-        n_pairs += 1
+        pair = pairs.used[0]
+        pairs.used[0] += 1
         pairs.slots[slot], pairs.keys[pair] = pair, key
         pairs.counts[pair], pairs.sizes[pair], pairs.stamps[pair] = 0.0, 0, 0
         pairs.heads[pair] = pairs.tails[pair] = _EMPTY
@@ -202,34 +263,33 @@ def _join(
     pairs.sizes[pair] += 1
     if pairs.stamps[pair] != stamp:
         pairs.stamps[pair] = stamp
-        touched.append(np.int64(pair))
-    return n_pairs
+        pairs.touched[pairs.used[1]] = pair
+        pairs.used[1] += 1
 
 
 @jit
 def _link_places(symbols: np.ndarray, offsets: np.ndarray) -> Places:
     n = len(symbols)
-    words, left, right = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    own, words = np.empty(n, np.int32), np.empty(n, np.int32)
+    left, right = np.empty(n, np.int32), np.empty(n, np.int32)
     for word in range(len(offsets) - 1):
         for at in range(offsets[word], offsets[word + 1]):
-            words[at] = word
+            own[at], words[at] = symbols[at], word
             left[at] = at - 1 if at > offsets[word] else _EMPTY
             right[at] = at + 1 if at + 1 < offsets[word + 1] else _EMPTY
     lists = np.empty((3, n), np.int32)
-    return Places(symbols.astype(np.int32), words, left, right, lists[0], lists[1], lists[2])
+    return Places(own, words, left, right, lists[0], lists[1], lists[2])
 
 
 @jit
-def _first_pairs(places: Places, counts: np.ndarray) -> tuple[Pairs, int]:
-    pairs, n_pairs = _empty_pairs(1024), 0
-    touched = [np.int64(0) for _ in range(0)]
+def _first_pairs(places: Places, counts: np.ndarray) -> Pairs:
+    pairs = _empty_pairs(1024)
     for at in range(len(places.symbols)):
         if places.right[at] != _EMPTY:
-            if n_pairs == len(pairs.keys):
-                pairs = _grow(pairs, n_pairs, 2 * n_pairs)
-            count = counts[places.words[at]]
-            n_pairs = _join(places, pairs, n_pairs, at, count, 0, touched)
-    return pairs, n_pairs
+            if pairs.used[0] == len(pairs.keys):
+                pairs = _grow(pairs, 2 * pairs.used[0])
+            _join(places, pairs, at, counts[places.words[at]], 0)
+    return pairs
 
 
 @jit
@@ -237,27 +297,30 @@ def _empty_pairs(capacity: int) -> Pairs:
     n_slots = 16
     while n_slots < 2 * capacity:
         n_slots *= 2
-    slots, keys = np.full(n_slots, _EMPTY, np.int32), np.empty(capacity, np.int64)
-    lists = np.empty((4, capacity), np.int32)
-    return Pairs(slots, keys, np.empty(capacity), lists[0], lists[1], lists[2], lists[3])
+    slots, keys = np.empty(n_slots, np.int32), np.empty(capacity, np.int64)
+    for slot in range(n_slots):
+        slots[slot] = _EMPTY
+    lists, used = np.empty((5, capacity), np.int32), np.empty(2, np.int64)
+    used[0] = used[1] = 0
+    return Pairs(
+        slots, keys, np.empty(capacity), lists[0], lists[1], lists[2], lists[3], lists[4], used
+    )
 
 
 @jit
-def _grow(pairs: Pairs, n_pairs: int, capacity: int) -> Pairs:
-    """The pairs with room for more."""
+def _grow(pairs: Pairs, capacity: int) -> Pairs:
+    """The pairs with room for more; none of them is touched."""
     wide = _empty_pairs(capacity)
-    wide.keys[:n_pairs] = pairs.keys[:n_pairs]
-    wide.counts[:n_pairs] = pairs.counts[:n_pairs]
-    wide.sizes[:n_pairs] = pairs.sizes[:n_pairs]
-    wide.heads[:n_pairs] = pairs.heads[:n_pairs]
-    wide.tails[:n_pairs] = pairs.tails[:n_pairs]
-    wide.stamps[:n_pairs] = pairs.stamps[:n_pairs]
     mask = len(wide.slots) - 1
-    for pair in range(n_pairs):
+    for pair in range(pairs.used[0]):
+        wide.keys[pair], wide.counts[pair] = pairs.keys[pair], pairs.counts[pair]
+        wide.sizes[pair], wide.stamps[pair] = pairs.sizes[pair], pairs.stamps[pair]
+        wide.heads[pair], wide.tails[pair] = pairs.heads[pair], pairs.tails[pair]
         slot = pair_hash(wide.keys[pair]) & mask
         while wide.slots[slot] != _EMPTY:
             slot = (slot + 1) & mask
         wide.slots[slot] = pair
+    wide.used[0] = pairs.used[0]
     return wide
 
 

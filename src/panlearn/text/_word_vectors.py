@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from panlearn.core.learned import shapes
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokens
 from panlearn.text._vector_files import read_vectors, write_vectors
@@ -22,6 +23,17 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TextModel):
 
     A subclass has the field ``vector_size``, and its fit sets ``words_`` and ``vectors_``.
     """
+
+    learned = shapes(
+        words_="(n_words,)",
+        counts_="(n_words,)",
+        vectors_="(n_words, vector_size)",
+        context_vectors_="(n_words, vector_size)",
+        word_factors_="(n_words, vector_size + 1)",
+        context_factors_="(n_words, vector_size + 1)",
+        eigenvalues_="(vector_size,)",
+        signs_="(vector_size,)",
+    )
 
     vector_size: int
     words_: np.ndarray

@@ -7,15 +7,16 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import passes
+from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Count, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.softmax import SoftmaxClassifier
 from panlearn.text._base import TextModel
 from panlearn.text._documents import Tokenizer, Tokens, WordTokenizer, collect, read_documents
 from panlearn.text._fasttext_kernels import assemble, classify_epoch, hashes, subwords
@@ -27,7 +28,7 @@ Buckets = Annotated[int, Bounds(1, 2**31, closed_low=True)]
 
 
 @dataclass(eq=False, repr=False)
-class FastTextClassifier(ClassifierMixin, TextModel):
+class FastTextClassifier(SoftmaxClassifier, TextModel):
     r"""A linear classifier of low rank on a bag of words and n-grams.
 
     .. math::
@@ -104,6 +105,13 @@ class FastTextClassifier(ClassifierMixin, TextModel):
     >>> model.fit(texts, ["sea", "sea", "wood", "wood"]).predict(["sailing ships", "treetops"])
     array(['sea', 'wood'], dtype='<U4')
     """
+
+    learned = shapes(
+        words_="(n_words,)",
+        buckets_="(n_buckets,)",
+        vectors_="(n_words + n_buckets, dim)",
+        class_vectors_="(n_classes, dim)",
+    )
 
     dim: Count = 100
     _: KW_ONLY
@@ -207,7 +215,7 @@ class FastTextClassifier(ClassifierMixin, TextModel):
         vectors = (rng.random(shape, dtype=np.float32) - np.float32(0.5)) * np.float32(2 / self.dim)
         outputs = np.zeros((len(self.classes_), self.dim), dtype=np.float32)
         weight = weight * (len(weight) / weight.sum())
-        for e in range(self.epoch):
+        for e in passes(self, self.epoch):
             order = rng.permutation(len(codes))
             first, last = (self.lr * (1 - i / self.epoch) for i in (e, e + 1))
             total = classify_epoch(
@@ -218,51 +226,6 @@ class FastTextClassifier(ClassifierMixin, TextModel):
                 raise ValueError("the vectors grew beyond the floats; lower lr")
         self.vectors_, self.class_vectors_ = vectors, outputs
         self.history_ = {"loss": losses}
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores of the classes, W h.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            Documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_classes), or (n_documents,) for two classes
-            Of two classes, the score of the second less that of the first.
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the classes, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            Documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_classes)
-        """
-        return softmax(self._scores(X), axis=1)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable class of each document.
-
-        Parameters
-        ----------
-        X : iterable of str or of list of str
-            Documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents,)
-        """
-        scores = self._scores(X)
-        return self.classes_[scores.argmax(axis=1)]
 
     def _scores(self, X: Any) -> np.ndarray:
         features, offsets = self._features(self._read(X))

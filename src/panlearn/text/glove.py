@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import passes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Count, Fraction, Jobs, Positive, RandomState
 from panlearn.core.random import generator
@@ -135,7 +136,7 @@ class GloVe(WordVectors):
         entries = Entries(pairs[order][:, order].tocsr(), self.n_max, self.alpha, rng)
         sides, losses = Sides.random(len(order), self.vector_size, rng), []
         with threads(self.n_jobs) as run:
-            for _ in range(self.epochs):
+            for _ in passes(self, self.epochs):
                 losses.append(entries.epoch(sides, self.learning_rate, run))
                 if not np.isfinite(losses[-1]):
                     raise ValueError("the vectors grew beyond the floats; lower learning_rate")

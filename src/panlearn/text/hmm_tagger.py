@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, NonNegative, Positive
@@ -75,6 +76,15 @@ class HMMTagger(Mergeable, TextModel):
     >>> model.predict([["a", "dog", "whispered"]])[0].tolist()
     ['DET', 'NOUN', 'VERB']
     """
+
+    learned = shapes(
+        tags_="(n_tags,)",
+        words_="(n_words,)",
+        step_="(n_tags + 1, n_tags + 1)",
+        emission_="(n_words, n_tags)",
+        suffixes_="(n_suffixes,)",
+        suffix_emission_="(n_suffixes, n_tags)",
+    )
 
     _: KW_ONLY
     smoothing: Positive[float] = 0.1

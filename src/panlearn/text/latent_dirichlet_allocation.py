@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import passes
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
@@ -232,7 +233,7 @@ class LatentDirichletAllocation(TopicModel):
         history, n_samples = [], 0
         components = np.zeros((len(self.words_), self.n_components))
         shares = np.zeros((len(chain.offsets) - 1, self.n_components))
-        for step in range(1, self.n_iter + 1):
+        for step in (i + 1 for i in passes(self, self.n_iter)):
             history.append(chain.sweep() / max(len(chain.topics), 1))
             if self.optim_interval and step >= EVERY and step % self.optim_interval == 0:
                 chain.update_priors()
@@ -240,6 +241,9 @@ class LatentDirichletAllocation(TopicModel):
                 chain.add_word_laws(components)
                 shares += chain.document_laws()
                 n_samples += 1
+        if not n_samples:  # interrupted in the burn-in: as it stands
+            chain.add_word_laws(components)
+            shares, n_samples = chain.document_laws(), 1
         self.components_ = np.ascontiguousarray(components.T) / n_samples
         self.doc_topic_, self.topics_ = shares / n_samples, chain.topics
         self.doc_topic_prior_, self.topic_word_prior_ = chain.alpha, chain.beta

@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
@@ -84,6 +85,13 @@ class PLSA(Iterative, TopicModel):
     >>> model.transform(["pear plum"]).max().round(3)
     np.float64(1.0)
     """
+
+    learned = shapes(
+        words_="(n_words,)",
+        components_="(n_components, n_words)",
+        weights_="(n_components,)",
+        doc_topic_="(n_documents, n_components)",
+    )
 
     n_components: Topics = 10
     _: KW_ONLY

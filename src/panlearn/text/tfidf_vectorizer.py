@@ -13,6 +13,7 @@ from sklearn.base import TransformerMixin
 from sklearn.preprocessing import normalize
 
 from panlearn.core.estimator import fitting
+from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, Fraction, Positive
@@ -128,6 +129,11 @@ class TfidfVectorizer(TransformerMixin, Mergeable, TextModel):
     array([[0.   , 0.   , 0.462],
            [0.   , 0.347, 0.   ]])
     """
+
+    learned = shapes(
+        idf_="(n_terms,)",
+        columns_="(n_terms,)",
+    )
 
     _: KW_ONLY
     strip_accents: Accents = None

@@ -9,6 +9,7 @@ import numpy as np
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
+from panlearn.core.interrupts import passes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, Count, Jobs, NonNegative, Positive, RandomState
 from panlearn.core.random import generator
@@ -172,7 +173,7 @@ class Word2Vec(WordVectors):
         trainer = self._trainer(corpus, first)
         losses: list[float] = []
         with threads(self.n_jobs) as run:
-            for _ in range(self.epochs):
+            for _ in passes(self, self.epochs):
                 total, n = trainer.epoch(lambda share: self._rate(len(losses) + share), rng, run)
                 if n == 0:
                     raise ValueError("no two neighbours are left of the text; raise sample")

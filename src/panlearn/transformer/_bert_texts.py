@@ -44,11 +44,22 @@ class Rows:
     def __len__(self) -> int:
         return len(self.second)
 
-    def batch(self, index: Any, device: Any = "cpu") -> tuple[Tensor, Tensor, Tensor | None]:
-        """Ids and segments of some texts, padded to one length, and the lengths if they differ."""
+    def lengths(self, index: Any) -> np.ndarray:
+        """Tokens of some texts."""
         index = np.asarray(index)
-        lengths = self.offsets[index + 1] - self.offsets[index]
-        place = np.arange(lengths.max())
+        return self.offsets[index + 1] - self.offsets[index]
+
+    def batch(
+        self, index: Any, device: Any = "cpu", step: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Ids and segments of some texts, padded to one length, and the lengths if they differ.
+
+        In a step of a run, whose batches are numbers of texts, they are as long as the longest of
+        the batch, of which these may be a part.
+        """
+        index, lengths = np.asarray(index), self.lengths(index)
+        width = 0 if step is None else step.longest(lambda batch: self.lengths(batch[0].cpu()))
+        place = np.arange(max(width, lengths.max()))
         there = place < lengths[:, None]
         ids = np.zeros(there.shape, dtype=np.int64)
         ids[there] = self.ids[(self.offsets[index, None] + place)[there]]

@@ -75,7 +75,7 @@ class Pretraining:
             other = torch.where(other < low, other, other + high - low)
             apart = step.uniform() < 0.5
             second = torch.where(apart, other, index + 1)
-        ids, segments, lengths, ordinary = self._framed(index, second)
+        ids, segments, lengths, ordinary = self._framed(index, second, step)
         width = 2 * self._longest + 3
         mask_token = self._special["[MASK]"]
         seen, chosen = mask_words(ids, ordinary, mask_token, self._n_tokens, step, width)
@@ -92,15 +92,19 @@ class Pretraining:
         return loss
 
     def _framed(
-        self, index: Tensor, second: Tensor | None
+        self, index: Tensor, second: Tensor | None, step: Step
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Ids with their marks, segments, lengths, and which tokens are no marks."""
-        first_ids, first_lengths = self._pieces(index)
-        parts = [(first_ids, first_lengths)]
+        """Ids with their marks, segments, lengths, and which tokens are no marks.
+
+        They are as long as any with these first pieces may be: the other pieces of the batch draw
+        others, and noise goes by the length.
+        """
+        parts = [self._pieces(index, step)]
+        n = 2 + parts[0][0].shape[1]
         if second is not None:
             parts.append(self._pieces(second))
+            n += 1 + self._longest
         total = 1 + torch.stack([lengths + 1 for _, lengths in parts]).sum(0)
-        n = int(total.max())
         ids = torch.full((len(index), n), self._special["[PAD]"], device=index.device)
         segments, ordinary = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
         ids[:, 0] = self._special["[CLS]"]

@@ -63,6 +63,11 @@ class Cache:
             tensor.narrow(2, self._first, fresh.shape[2]).copy_(fresh)
         return [tensor.narrow(2, self._low, n) for tensor in kept]
 
+    def take(self, other: Cache, rows: Tensor) -> None:
+        """Begin with what another cache holds: each row with what is in one of its rows."""
+        self.end = other.end
+        self.memory[..., : self.end, :] = other.memory[:, :, rows]
+
     def put(self, row: int, start: int, alone: Cache) -> None:
         """Let a row begin in column `start` with what another cache holds of it."""
         self.memory[:, :, row, :, start : start + alone.end] = alone.memory[:, :, 0]

@@ -126,9 +126,9 @@ class FineTuned(_Learned, DeepEstimator):
         tensors = {k: torch.tensor(v) for k, v in start.items() if k in known}
         module.load_state_dict(known | tensors)
 
-        def objective(module: nn.Module, batch: Any) -> Any:
+        def objective(module: nn.Module, batch: Any, step: Any) -> Any:
             (index,) = batch
-            return losses(module(*rows.batch(index.cpu(), index.device)), index)
+            return losses(module(*rows.batch(index.cpu(), index.device, step)), index)
 
         data = (np.arange(len(rows)),)
         self._learn(module, objective, data, rng, rows=seen, strata=strata)

@@ -23,10 +23,14 @@ _CUBIC = 0.044715 * _LINEAR
 
 def gelu(x: Tensor) -> Tensor:
     """Give x times the probability that a standard normal is below x, nearly."""
-    worth = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
-    if worth and torch.is_grad_enabled():
-        return _Gelu.apply(x)
-    return F.gelu(x, approximate="tanh")
+    if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+        return F.gelu(x, approximate="tanh")
+    return _Gelu.apply(x) if torch.is_grad_enabled() else _gated(x)
+
+
+def _gated(x: Tensor) -> Tensor:
+    z = (x * x).mul_(_CUBIC).add_(_LINEAR).mul_(x)
+    return z.sigmoid_().mul_(x)
 
 
 class _Gelu(torch.autograd.Function):
@@ -34,8 +38,7 @@ class _Gelu(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        z = (x * x).mul_(_CUBIC).add_(_LINEAR).mul_(x)
-        return z.sigmoid_().mul_(x)
+        return _gated(x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:

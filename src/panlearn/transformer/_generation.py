@@ -52,12 +52,25 @@ class Choice:
         """Choose one token a row; `uniform` draws one number from [0, 1) for each."""
         if self.temperature == 0:
             return scores.argmax(dim=-1)
-        kept = self.probabilities(scores).cumsum(dim=-1)
-        drawn = torch.from_numpy(uniform()).to(kept) * kept[:, -1]
-        # tokens in the order of the vocabulary: rounding moves borders, it does not swap tokens
-        return torch.searchsorted(kept, drawn[:, None], right=True)[:, 0].clamp_max(
-            scores.shape[-1] - 1
-        )
+        if self._cuts:
+            return _inverted(self.probabilities(scores), uniform())[0]
+        return _inverted(_exponentials(scores, self.temperature), uniform())[0]
+
+    def scored(
+        self, scores: Tensor, uniform: Callable[[], np.ndarray]
+    ) -> tuple[Tensor, np.ndarray]:
+        """Choose one token a row, and tell the logarithm of its probability as the model has it."""
+        if self.temperature != 1 or self._cuts:
+            chosen, total = self(scores, uniform), _exponentials(scores, 1.0).sum(dim=-1)
+        else:
+            chosen, total = _inverted(_exponentials(scores, 1.0), uniform())
+        above = scores.gather(-1, chosen[:, None])[:, 0] - scores.amax(dim=-1)
+        return chosen, (above.double() - total.double().log()).cpu().numpy()
+
+    @property
+    def _cuts(self) -> bool:
+        """Whether some tokens are never drawn."""
+        return self.top_k is not None or self.top_p < 1
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """Give the law that tokens are drawn from; what is not kept has probability zero."""
@@ -71,6 +84,21 @@ class Choice:
             law = law / law.sum(dim=-1, keepdim=True)
             law = law * (law >= falling.gather(-1, needed - 1))
         return law / law.sum(dim=-1, keepdim=True)
+
+
+def _exponentials(scores: Tensor, temperature: float) -> Tensor:
+    """Numbers in proportion to the probabilities, the largest of them one."""
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    return (scores - scores.amax(dim=-1, keepdim=True)).div_(temperature).exp_()
+
+
+def _inverted(weights: Tensor, uniform: np.ndarray) -> tuple[Tensor, Tensor]:
+    """The token of each row up to which weights sum to a share of their total, and the total."""
+    kept = weights.cumsum(dim=-1, dtype=torch.float64)
+    drawn = torch.from_numpy(uniform).to(kept) * kept[:, -1]
+    # tokens in the order of the vocabulary: rounding moves borders, it does not swap tokens
+    found = torch.searchsorted(kept, drawn[:, None], right=True)[:, 0]
+    return found.clamp_max(weights.shape[-1] - 1), kept[:, -1]
 
 
 class Generation:
@@ -115,6 +143,9 @@ class Generation:
         self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long).to(self._head.device)
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
+        self._different: dict[bytes, list[int]] = {}  # rows by their prompts
+        for row, prompt in enumerate(prompts):
+            self._different.setdefault(np.asarray(prompt).tobytes(), []).append(row)
         self._known = longest  # columns of tokens that are known, of which the cache holds some
         ahead = isinstance(decoder, Decoder) and decoder.config.n_ahead
         self._drafts = Drafts(self._decoder, starts, capacity) if ahead else None
@@ -151,10 +182,9 @@ class Generation:
         self._draft = drafts.after(states[:, : cache.end - first], following)
 
     def _choose(self, scores: Tensor) -> Tensor:
-        chosen = self._choice(scores, self._uniform)
-        if self._scored:
-            law = scores.double().log_softmax(dim=-1)
-            self.log_probs = law.gather(-1, chosen[:, None])[:, 0].cpu().numpy()
+        if not self._scored:
+            return self._choice(scores, self._uniform)
+        chosen, self.log_probs = self._choice.scored(scores, self._uniform)
         return chosen
 
     def _one_step(self) -> Tensor:
@@ -163,9 +193,11 @@ class Generation:
         self._read_again()
         fresh = self._tokens[:, cache.end : self._known]
         if self._plain is not None and fresh.shape[1] == 1:
-            starts = np.array(cache.starts)
+            cache.memory, starts = cache.memory.float(), np.array(cache.starts)
             scores = self._plain.scores(fresh[:, 0].numpy(), cache.memory, starts, cache.end)
             cache.end += 1
+        elif not cache.end and len(self._different) < len(fresh):
+            scores = self._first(fresh)
         else:
             scores = F.linear(self._decoder.last(fresh, cache), self._head)
         chosen = self._choose(scores)
@@ -175,6 +207,17 @@ class Generation:
             self._tokens[:, self._known] = chosen
         self._known += 1
         return chosen
+
+    def _first(self, fresh: Tensor) -> Tensor:
+        """Read prompts, each once, and let all rows that begin with it go on from there."""
+        places = list(self._different.values())
+        firsts = [rows[0] for rows in places]
+        alone = self._decoder.cache([self.cache.starts[row] for row in firsts], fresh.shape[1])
+        states = self._decoder.last(fresh[firsts], alone)
+        number = {row: i for i, rows in enumerate(places) for row in rows}
+        copies = torch.tensor([number[row] for row in range(len(fresh))], device=fresh.device)
+        self.cache.take(alone, copies)
+        return F.linear(states, self._head)[copies]
 
     def _uniform(self) -> np.ndarray:
         return np.array([rng.random() for rng in self._generators])

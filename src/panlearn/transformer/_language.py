@@ -50,10 +50,11 @@ def balanced_losses(
     if not step.training or not module.experts:  # the first layers may be all that there are
         yield module, losses
         return
-    loads = step.gather(torch.stack([layer.loads for layer in module.experts])[None]).sum(dim=0)
+    step.tally(loads=torch.stack([layer.loads for layer in module.experts]))
     yield module, losses  # here the step is taken, with the choices that the losses are of
-    for layer, load in zip(module.experts, loads, strict=True):
-        layer.rebalance(load)
+    if (loads := step.tallied("loads")) is not None:
+        for layer, load in zip(module.experts, loads, strict=True):
+            layer.rebalance(load)
 
 
 def check_tokens(tokens: np.ndarray, n_tokens: int | None) -> np.ndarray:

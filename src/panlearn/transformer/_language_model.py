@@ -216,23 +216,25 @@ class LanguageModel(DeepEstimator):
     @document_keywords(Sampling)
     def stream(
         self,
-        prompt: str = "",
+        prompt: str | Sequence[int] = "",
         **sampling: Any,
     ) -> Iterator[str]:
         """Go on with one prompt and give the text as it comes; its pieces join to `generate`'s.
 
         Parameters
         ----------
-        prompt : str, default=""
-            What to continue.
+        prompt : str or list of token ids, default=""
+            What to continue; what is given is text in either case.
 
         Yields
         ------
         str
             Whole characters. What may be the beginning of a stop string is held back.
         """
-        if not isinstance(prompt, str):
-            raise ValueError(f"prompt must be a str; got a {type(prompt).__name__}")
+        if not _is_one(prompt):
+            raise ValueError(f"prompt must be a str or token ids; got a {type(prompt).__name__}")
+        if self.tokenizer_ is None:
+            raise ValueError("this model has no tokenizer, so no text to give; use generate")
         how = Sampling(**sampling)
         (answer,) = answers = self._answers([prompt], how.stops, how.special)
         for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state):
@@ -355,4 +357,8 @@ def _is_one(prompts: Any) -> bool:
     """Whether it is one prompt: a text, or token ids."""
     if isinstance(prompts, str):
         return True
-    return len(prompts) > 0 and all(isinstance(p, int | np.integer) for p in prompts)
+    return (
+        hasattr(prompts, "__len__")
+        and len(prompts) > 0
+        and all(isinstance(p, int | np.integer) for p in prompts)
+    )

@@ -1,14 +1,12 @@
 r"""One more token for each of a few rows, on a CPU: the decoder once more, in plain loops.
 
-A step for a few rows is a walk over all weights with little to do at each. Here a row of a matrix
-is read once and multiplied with all rows of tokens while it is at hand; calls of tensors, of which
-a step needs hundreds, would take longer than the sums themselves.
+A step for a few rows is a walk over all weights with little to do at each: calls of tensors, of
+which a step needs hundreds, would take longer than the sums themselves.
 """
 
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -17,14 +15,8 @@ import torch
 from torch import Tensor
 
 from panlearn.core.jit import jit
-from panlearn.core.threads import n_threads
 from panlearn.transformer._decoder import Decoder
-
-# One row is a walk over the weights, which no BLAS makes shorter. Several rows of wide tokens are
-# products worth a BLAS: loops reuse a number four times, it reuses one much more often.
-_ROWS, _NUMBERS = 16, 1 << 13
-_PART = 1 << 20  # bytes of a matrix that are worth a thread: 0.1 ms to read, to 0.03 to hand out
-_CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
+from panlearn.transformer._products import CONTRACTED, Matrix, Products, suits, widened
 
 
 class PlainDecoder:
@@ -33,7 +25,7 @@ class PlainDecoder:
     Parameters
     ----------
     decoder : Decoder
-        In single precision, on a CPU. Its weights are shared, not copied.
+        In single precision or bfloat16, on a CPU. Its weights are shared, not copied.
     capacity : int, default=None
         How many places are needed; those of the context if not given.
     """
@@ -41,31 +33,29 @@ class PlainDecoder:
     def __init__(self, decoder: Decoder, capacity: int | None = None) -> None:
         config = decoder.config
         self._config = config
-        self._tokens = decoder.tokens.weight.detach().numpy()
+        self._tokens = Matrix(decoder.tokens.weight)
         self._added, self._turned = None, np.empty((2, 1, 0), dtype=np.float32)
         if config.positions == "rotary":
             places = torch.arange(min(capacity or config.context, config.context))
-            self._turned = decoder.rotation(places, decoder.projection)[:, 0].numpy()
+            self._turned = decoder.rotation(places, torch.empty(0))[:, 0].numpy()
         else:
-            self._added = decoder.places().detach().numpy()
+            self._added = decoder.places().detach().float().numpy()
         self._window = config.window or 2**62
         self._blocks = [
             (
-                _arrays(block.attention_norm),
-                _arrays(block.attention.project),
+                vectors(block.attention_norm),
+                Matrix.of(block.attention.project),
                 _head_norms(block.attention),
-                _arrays(block.attention.output),
-                _arrays(block.feed_forward_norm),
-                _arrays(block.feed_forward.up),
-                _arrays(block.feed_forward.down),
+                Matrix.of(block.attention.output),
+                vectors(block.feed_forward_norm),
+                Matrix.of(block.feed_forward.up),
+                Matrix.of(block.feed_forward.down),
             )
             for block in decoder.blocks
         ]
-        self._norm = _arrays(decoder.norm)
-        head = decoder.projection.detach().numpy()
-        self._head = head, np.zeros(len(head), dtype=np.float32)
-        self._n_threads = min(n_threads(), torch.get_num_threads())
-        self._pool = ThreadPoolExecutor(self._n_threads)  # its threads start when there is work
+        self._norm = vectors(decoder.norm)
+        self._head = Matrix(decoder.projection)
+        self._product = Products()
 
     @staticmethod
     def suits(decoder: Any, n_rows: int) -> bool:
@@ -74,9 +64,8 @@ class PlainDecoder:
             return False
         config, weight = decoder.config, decoder.tokens.weight
         plain = config.latent is None and config.experts is None
-        here = weight.dtype == torch.float32 and weight.device.type == "cpu"
-        few = n_rows <= min(_ROWS, max(1, _NUMBERS // config.width))
-        return plain and here and few
+        known = weight.dtype in (torch.float32, torch.bfloat16)
+        return plain and known and weight.device.type == "cpu" and suits(n_rows, config.width)
 
     def scores(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int) -> Tensor:
         """Score what follows the tokens of one column, and put their keys and values in memory.
@@ -85,6 +74,7 @@ class PlainDecoder:
         ----------
         ids : ndarray of ints of shape (n_rows,)
         memory : tensor of shape (n_layers, 2, n_rows, n_key_heads, n_columns, head_size)
+            In single precision.
         starts : ndarray of ints of shape (n_rows,)
             The first column of each row.
         column : int
@@ -95,21 +85,22 @@ class PlainDecoder:
         tensor of shape (n_rows, n_tokens)
         """
         config = self._config
-        x = self._tokens[ids]
+        x = self._tokens.numbers[ids]
+        x = widened(x) if self._tokens.halves else x
         if self._added is not None:
             x += self._added[column - starts]
         rms, epsilon = config.norm == "rms", np.float32(config.norm_epsilon)
         for block, (keys, values) in zip(self._blocks, memory.numpy(), strict=True):
             first, project, scales, output, second, up, down = block
-            heads = self._product(_normed(x, *first, epsilon, rms), *project)
+            heads = self._product(normed(x, *first, epsilon, rms), project)
             if scales is not None:
                 self._scale(heads, scales)
             seen = np.maximum(starts, column + 1 - self._window)
             mean = _mean(heads, keys, values, starts, seen, column, self._turned)
-            x += self._product(mean, *output)
-            hidden = self._product(_normed(x, *second, epsilon, rms), *up)
-            x += self._product(_ACTIVATIONS[config.activation](hidden), *down)
-        return torch.from_numpy(self._product(_normed(x, *self._norm, epsilon, rms), *self._head))
+            x += self._product(mean, output)
+            hidden = self._product(normed(x, *second, epsilon, rms), up)
+            x += self._product(_ACTIVATIONS[config.activation](hidden), down)
+        return torch.from_numpy(self._product(normed(x, *self._norm, epsilon, rms), self._head))
 
     def _scale(self, heads: np.ndarray, scales: tuple[tuple[np.ndarray, ...], ...]) -> None:
         """Divide each head of queries and of keys by its root mean square."""
@@ -120,63 +111,25 @@ class PlainDecoder:
             part = split[:, first : first + n]
             rows = np.ascontiguousarray(part).reshape(-1, config.head_size)
             epsilon = np.float32(config.norm_epsilon)
-            normed: Any = _normed(rows, scale[0], scale[1], epsilon, True)
-            part[:] = normed.reshape(part.shape)
+            part[:] = normed(rows, scale[0], scale[1], epsilon, True).reshape(part.shape)
             first += n
 
-    def _product(self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-        made = np.empty((len(x), len(weight)), dtype=np.float32)
-        n_parts = min(self._n_threads, weight.nbytes // _PART)
-        if n_parts < 2:
-            _multiply(x, weight, bias, made, 0, len(weight))
-        else:
-            edges = np.linspace(0, len(weight), 1 + n_parts, dtype=int)
-            list(self._pool.map(partial(_multiply, x, weight, bias, made), edges[:-1], edges[1:]))
-        return made
 
-
-def _arrays(module: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Weight and bias, zeros if there is none."""
-    weight = module.weight.detach().numpy()
+def vectors(module: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and bias of a norm in single precision, zeros if there is none."""
+    weight = module.weight.detach().float().numpy()
     bias = getattr(module, "bias", None)
-    zeros = np.zeros(len(weight), dtype=np.float32)
-    return np.ascontiguousarray(weight), zeros if bias is None else bias.detach().numpy()
+    return weight, np.zeros_like(weight) if bias is None else bias.detach().float().numpy()
 
 
 def _head_norms(attention: Any) -> Any:
     """Weights of the norms of queries and of keys, if there are any."""
     norms = (attention.query_norm, attention.key_norm)
-    return None if norms[0] is None else tuple(_arrays(norm) for norm in norms)
+    return None if norms[0] is None else tuple(vectors(norm) for norm in norms)
 
 
-@jit(fastmath=_CONTRACTED)
-def _multiply(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
-) -> None:
-    """Columns of x weight' + bias; four rows of x share each row of the weights."""
-    n_rows, n = x.shape
-    shared = n_rows - n_rows % 4
-    for j in range(low, high):
-        w = weight[j]
-        for i in range(0, shared, 4):
-            x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-            s0 = s1 = s2 = s3 = np.float32(0)
-            for k in range(n):
-                s0 += x0[k] * w[k]
-                s1 += x1[k] * w[k]
-                s2 += x2[k] * w[k]
-                s3 += x3[k] * w[k]
-            made[i, j], made[i + 1, j] = s0 + bias[j], s1 + bias[j]
-            made[i + 2, j], made[i + 3, j] = s2 + bias[j], s3 + bias[j]
-        for i in range(shared, n_rows):
-            x0, s0 = x[i], np.float32(0)
-            for k in range(n):
-                s0 += x0[k] * w[k]
-            made[i, j] = s0 + bias[j]
-
-
-@jit(fastmath=_CONTRACTED)
-def _normed(
+@jit(fastmath=CONTRACTED)
+def normed(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: Any, rms: bool
 ) -> np.ndarray:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias; with `rms` zero is the mean."""
@@ -195,7 +148,7 @@ def _normed(
     return made
 
 
-@jit(fastmath=_CONTRACTED)
+@jit(fastmath=CONTRACTED)
 def _mean(
     heads: np.ndarray,
     keys: np.ndarray,

@@ -128,20 +128,22 @@ class Answer:
     @property
     def value(self) -> Any:
         """The text, or the ids if the prompt was ids; a text ends before its stop string."""
-        if not self._is_text:
-            return list(self._tokens)
+        return self._text if self._is_text else list(self._tokens)
+
+    @property
+    def _text(self) -> str:
         assert self._decode is not None
         return self._decode(self._tokens)[: self._cut]
 
     def completion(self) -> Completion:
         """All that is known of it."""
-        text = None if self._decode is None else self._decode(self._tokens)[: self._cut]
+        text = None if self._decode is None else self._text
         tokens = np.array([*self._tokens, *self._closing], dtype=np.int64)
         return Completion(text, tokens, np.array(self._log_probs), self.ended)
 
     def fresh(self, *, final: bool = False) -> str:
         """What of the text is certain and was not given yet."""
-        text = self.value
+        text = self._text
         if not (final or self.ended):
             while text.endswith("\ufffd"):  # a character whose last bytes are to come
                 text = text[:-1]

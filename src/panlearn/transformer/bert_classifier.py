@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 from torch import Tensor
@@ -16,13 +15,14 @@ from torch.nn import functional as F
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import require_two_classes
+from panlearn.core.softmax import SoftmaxClassifier
 from panlearn.core.sources import ArrayRows
 from panlearn.neural._scaling import moments
 from panlearn.transformer._fine_tuning import FineTuned, read_labelled
 
 
 @dataclass(eq=False, repr=False)
-class BERTClassifier(ClassifierMixin, FineTuned):
+class BERTClassifier(SoftmaxClassifier, FineTuned):
     r"""A BERT whose first token tells the class of a text, or of a pair of texts.
 
     .. math::
@@ -86,50 +86,8 @@ class BERTClassifier(ClassifierMixin, FineTuned):
         self._train_texts(documents, start, loss, codes, seen, strata=codes)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores of the classes before the softmax.
-
-        Parameters
-        ----------
-        X : iterable of str, of list of str, or of tuple of two str
-            Documents, or pairs of them.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_classes)
-            For two classes the difference, of shape (n_documents,).
-        """
-        scores = self._text_outputs(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : iterable of str, of list of str, or of tuple of two str
-            Documents, or pairs of them.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_classes)
-        """
-        return np.exp(log_softmax(self._text_outputs(X), axis=1))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each text.
-
-        Parameters
-        ----------
-        X : iterable of str, of list of str, or of tuple of two str
-            Documents, or pairs of them.
-
-        Returns
-        -------
-        ndarray of shape (n_documents,)
-        """
-        scores = self._text_outputs(X)
-        return self.classes_[scores.argmax(axis=1)]
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._text_outputs(X)
 
 
 @dataclass(eq=False, repr=False)

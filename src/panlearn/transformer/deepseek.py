@@ -54,11 +54,10 @@ class DeepSeek(DecoderModel):
     -----
     `LatentAttention`, `MixtureOfExperts` and `MultiTokenPrediction` are parts that any
     `GPTConfig` may name; this is `GPT` with all three. After each step the biases of the experts
-    move against their loads in the whole batch, so that `accumulate` saves no memory.
-    Perplexities and scores are those of the next token alone. Generation reads
-    a token that was predicted further on together with the one before it, and so chooses up to two
-    tokens in one pass, of several prompts where all predictions are right; they are those that
-    would be chosen one by one.
+    move against their loads in the whole batch, all pieces of it together. Perplexities and scores
+    are those of the next token alone. Generation reads a token that was predicted further on
+    together with the one before it, and so chooses up to two tokens in one pass, of several prompts
+    where all predictions are right; they are those that would be chosen one by one.
 
     The paper's loss of balance within a sequence is left out, and matrices are in single
     precision, not in eight bits.

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from panlearn.core.parameters import BelowOne, Count, NonNegative, Positive
 from panlearn.neural._sequence_pairs import SequencePairs
+from panlearn.text import UnigramTokenizer
 from panlearn.transformer import _t5_files
 from panlearn.transformer._seq2seq import EncoderDecoder, search
 from panlearn.transformer._t5 import T5, T5Config
@@ -59,6 +61,8 @@ class Seq2Seq(SequencePairs, _Learned):
     ----------
     config_ : T5Config or None
         The shape of a T5 that was read; None for the one of the paper, which the fields tell.
+    tokenizer_ : UnigramTokenizer or None
+        What a T5 was read with, if its folder has one: then sources and targets may be texts.
 
     Notes
     -----
@@ -125,22 +129,30 @@ class Seq2Seq(SequencePairs, _Learned):
 
     @classmethod
     def from_pretrained(
-        cls, folder: str | PathLike[str], *, max_length: int = 128, device: str = "cpu"
+        cls,
+        folder: str | PathLike[str],
+        *,
+        max_length: int = 128,
+        device: str = "cpu",
+        tokenizer: UnigramTokenizer | str | None = "folder",
     ) -> Self:
         """Read a T5 from a folder of Hugging Face: safetensors, never pickle.
 
-        Symbols are the numbers of tokens. What the tokenizer of T5 makes of a text ends with the
-        end token, and so must a source; targets are without it. The model has ``warm_start=True``:
-        `fit` goes on from the weights.
+        Sources and targets are texts, or the numbers of their tokens. A source of numbers ends with
+        the end token, as what the tokenizer of T5 makes of a text does; targets are without it. The
+        model has ``warm_start=True``: `fit` goes on from the weights.
 
         Parameters
         ----------
         folder : path
-            Holds ``config.json``, and ``model.safetensors`` or its shards with their index.
+            Holds ``config.json``, ``model.safetensors`` or its shards with their index, and if
+            texts are to be used ``tokenizer.json``.
         max_length : int, default=128
             The most tokens that `predict` gives.
         device : str, default="cpu"
             Where the module computes.
+        tokenizer : UnigramTokenizer or None, default="folder"
+            One to use in place of that in the folder; None if numbers of tokens will do.
 
         Returns
         -------
@@ -148,6 +160,14 @@ class Seq2Seq(SequencePairs, _Learned):
             As if it were fitted. Its ``length_penalty`` is zero.
         """
         config, weights, dropout = _t5_files.read(folder)
+        file = Path(folder) / "tokenizer.json"
+        if isinstance(tokenizer, str):
+            tokenizer = UnigramTokenizer.from_huggingface(file) if file.is_file() else None
+        if tokenizer is not None and tokenizer.n_tokens > config.n_tokens:
+            raise ValueError(
+                f"the tokenizer has {tokenizer.n_tokens} tokens, the model {config.n_tokens}; give "
+                "the one that it was trained with, or tokenizer=None"
+            )
         model = cls(
             config.width,
             n_layers=config.n_layers,
@@ -162,11 +182,12 @@ class Seq2Seq(SequencePairs, _Learned):
         model.config_, model.weights_, model.max_length_ = config, weights, max_length
         model.symbols_ = np.arange(config.n_tokens)
         model.target_symbols_ = np.delete(model.symbols_, config.end)
+        model.tokenizer_ = tokenizer
         return model
 
     def _checked(self) -> dict[str, Any]:
         if not (self.warm_start and "weights_" in vars(self)):
-            self.config_ = None
+            self.config_ = self.tokenizer_ = None
             self._check_shape()
         if self.schedule == "inverse_sqrt":
             return {"schedule": functools.partial(inverse_root, warmup=self.warmup)}

@@ -19,7 +19,7 @@ from panlearn.tree._split import (
 )
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def best_bin_split(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -95,7 +95,7 @@ def best_bin_split(
     return best, low, high if high <= highest else -1, missing_left
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def fill_histogram(
     bins: np.ndarray,
     rows: np.ndarray,
@@ -106,23 +106,22 @@ def fill_histogram(
 ) -> None:
     """Sum what the rows add to each component, by bin, and their weights after it."""
     n, last = len(rows), histogram.shape[1] - 1
-    # unsigned, for there is no negative index to look out for
-    width, flat = np.uint64(last + 1), histogram.ravel()
+    # indices are unsigned, for there is no negative one to look out for
     weight = targets.weight[start : start + n]
     for o in range(len(targets.code)):
         code = targets.code[o, start : start + n]
         for i in range(n):
-            flat[np.uint64(bins[rows[i]]) * width + np.uint64(code[i])] += weight[i]
+            histogram[np.uint64(bins[rows[i]]), np.uint64(code[i])] += weight[i]
     for o in range(len(targets.value)):
         value = targets.value[o, start : start + n]
         for i in range(n):
-            flat[np.uint64(bins[rows[i]]) * width + np.uint64(o)] += value[i]
+            histogram[np.uint64(bins[rows[i]]), np.uint64(o)] += value[i]
     if weighed:
         for i in range(n):
-            flat[np.uint64(bins[rows[i]]) * width + np.uint64(last)] += weight[i]
+            histogram[np.uint64(bins[rows[i]]), np.uint64(last)] += weight[i]
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
     """Whether no row is in a bin: from column `first` on there are weights, which are positive."""
     for k in range(first, histogram.shape[1]):
@@ -131,7 +130,7 @@ def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
     return True
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def walk_bins(
     histogram: np.ndarray,
     lowest: int,

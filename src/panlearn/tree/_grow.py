@@ -26,7 +26,7 @@ from panlearn.tree._split import (
 )
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def grow(growth: Growth) -> int:
     """Fill the nodes of a tree; how many they are.
 
@@ -35,7 +35,7 @@ def grow(growth: Growth) -> int:
     """
     nodes, most = growth.nodes, growth.limits.max_leaf_nodes
     # twice the parent, and one more for a left child; the root has no parent
-    unborn = np.empty(len(nodes) + 1, np.int64)
+    unborn = growth.unborn
     unborn[0] = -2
     count, leaves, n_unborn = 0, 1, 1
     while n_unborn > 0 or leaves < most:
@@ -64,7 +64,7 @@ def grow(growth: Growth) -> int:
     return count
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def place(nodes: np.ndarray, at: int, parent: int, is_left: bool, sign: int, n: int) -> None:
     """Make a node, the root of n rows or the child of one that splits on a feature of this sign."""
     node = nodes[at]
@@ -86,7 +86,7 @@ def place(nodes: np.ndarray, at: int, parent: int, is_left: bool, sign: int, n: 
             node.lower = above.between
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def divide_node(growth: Growth, at: int, parent: int, is_left: bool) -> bool:
     """Summarise a node, and divide its rows by the best split; False if it stays a leaf."""
     nodes, value, limits, criterion = growth.nodes, growth.value, growth.limits, growth.criterion
@@ -139,7 +139,7 @@ def divide_node(growth: Growth, at: int, parent: int, is_left: bool) -> bool:
     return True
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def divide_rows(growth: Growth, at: int) -> None:
     """Divide the rows of a node, and what goes with them, by its split."""
     local, columns, goes_left = growth.local, growth.columns, growth.goes_left
@@ -185,7 +185,7 @@ def divide_rows(growth: Growth, at: int) -> None:
             divide(segment, segment, goes_left, growth.integers)
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def summarise(
     local: Targets, targets: Targets, criterion: int, start: int, stop: int, sums: np.ndarray
 ) -> tuple[float, float]:
@@ -227,7 +227,7 @@ def summarise(
     return weight, max(0.0, impurity / n_outputs)
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def is_terminal(depth: int, size: int, impurity: float, limits: Limits) -> bool:
     """Whether a node is a leaf before any split of it is looked at."""
     return bool(

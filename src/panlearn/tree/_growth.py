@@ -75,6 +75,7 @@ class Growth(NamedTuple):
     floats: np.ndarray
     candidates: np.ndarray
     state: np.ndarray
+    unborn: np.ndarray
 
 
 def make_growth(
@@ -112,6 +113,7 @@ def make_growth(
         np.empty(n),
         np.arange(columns.bins.shape[1]),
         np.array([seed], np.uint64),
+        np.empty(capacity + 1, np.int64),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from panlearn.core.jit import jit
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """The weighted median of rows in the order of y / weight, and the sum of distances from it.
 
@@ -33,7 +33,7 @@ def median_of(rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[floa
     return median, error
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def fill_errors(
     rows: np.ndarray,
     first: int,
@@ -60,7 +60,7 @@ def fill_errors(
             add_errors(sequence[:n], y, weight, ranks[o], order, memory, back)
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def add_errors(
     rows: np.ndarray,
     y: np.ndarray,

@@ -21,7 +21,7 @@ from panlearn.tree._split import (
 )
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def search(
     columns: Columns,
     inside: np.ndarray,

@@ -98,7 +98,7 @@ class Work(NamedTuple):
     errors: np.ndarray
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def best_split(
     keys: np.ndarray,
     rows: np.ndarray,
@@ -153,7 +153,7 @@ def best_split(
     return best, place, missing_left
 
 
-@jit(inline="always")
+@jit(error_model="numpy", _nrt=False)
 def walk_rows(
     rows: np.ndarray,
     targets: Targets,
@@ -219,7 +219,7 @@ def walk_rows(
             finish(line, i, sides, node, n_outputs, criterion)
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def finish(
     line: np.ndarray, i: int, sides: np.ndarray, node: Node, n_outputs: int, criterion: int
 ) -> None:
@@ -233,7 +233,7 @@ def finish(
                 line[0, i] = -np.inf
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def fill_scores(line: np.ndarray, first: int, end: int, weight: float, criterion: int) -> None:
     """The scores of all places of a line, by themselves, for several divisions go at once."""
     if criterion == GINI or criterion == SQUARED_ERROR:
@@ -244,7 +244,7 @@ def fill_scores(line: np.ndarray, first: int, end: int, weight: float, criterion
             line[4, i] = line[0, i] + line[1, i]
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def keeps_limits(
     left_weight: float, left_first: float, sign: int, node: Node, limits: Limits
 ) -> bool:
@@ -263,7 +263,7 @@ def keeps_limits(
     return inside and (left - right) * sign <= 0
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
     """Add what a row adds to the sums."""
     if criterion >= GINI:
@@ -274,13 +274,13 @@ def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
             sums[o] += targets.value[o, r]
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def s_log_s(s: float) -> float:
     """Return s log s, zero at zero."""
     return s * np.log(s) if s > 0 else 0.0
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def total(sums: np.ndarray, criterion: int) -> float:
     """Sum of S_k squared, or of S_k log S_k."""
     result = 0.0
@@ -289,13 +289,13 @@ def total(sums: np.ndarray, criterion: int) -> float:
     return result
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def term(s: float, criterion: int) -> float:
     """One term of the total."""
     return s_log_s(s) if criterion == ENTROPY or criterion == POISSON else s * s
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", _nrt=False)
 def score_of(
     total: float, sums: np.ndarray, weight: float, n_outputs: int, criterion: int
 ) -> float:

@@ -1,0 +1,157 @@
+"""Charts of ratios with their spread, as SVG that needs neither script nor network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from math import log2
+from typing import Any
+
+from facts import Measured, growth, methods, results, workloads
+
+LOW, HIGH = -2.0, 6.0  # powers of two at the ends of the axis: a quarter and 64 times
+WIDTH, HEIGHT, MARGIN = 260, 26, 12
+
+
+def place(ratio: float) -> float:
+    """Map a ratio to the axis, what lies beyond it to its ends."""
+    share = (min(max(log2(max(ratio, 1e-9)), LOW), HIGH) - LOW) / (HIGH - LOW)
+    return MARGIN + share * (WIDTH - 2 * MARGIN)
+
+
+def ratio_chart(measured: Measured) -> str:
+    """Draw one workload: a box between the quartiles of the rounds, a mark at their median."""
+    if measured.ratio is None or measured.spread is None:
+        return ""
+    low, high = (place(x) for x in measured.spread)
+    middle, one = place(measured.ratio), place(1)
+    kind = verdict(measured)
+    words = f"{short(measured.ratio)} times the speed, quartiles {spread_words(measured)}"
+    bar = ""
+    if measured.bar:
+        at = place(measured.bar)
+        bar = f'<line class="bar" x1="{at:.1f}" x2="{at:.1f}" y1="3" y2="{HEIGHT - 3}"/>'
+    return (
+        f'<svg class="ratio {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(words)}"><title>{escape(words)}</title>'
+        f'<line class="one" x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{HEIGHT}"/>{bar}'
+        f'<line class="stem" x1="{min(one, middle):.1f}" x2="{max(one, middle):.1f}" '
+        f'y1="{HEIGHT / 2}" y2="{HEIGHT / 2}"/>'
+        f'<rect x="{low:.1f}" y="7" width="{max(high - low, 1.5):.1f}" height="{HEIGHT - 14}"/>'
+        f'<line class="median" x1="{middle:.1f}" x2="{middle:.1f}" y1="4" y2="{HEIGHT - 4}"/></svg>'
+    )
+
+
+def verdict(measured: Measured) -> str:
+    """Say faster, slower, or a draw where one lies between the quartiles."""
+    low, high = measured.spread or (1.0, 1.0)
+    return "draw" if low <= 1 <= high else "faster" if low > 1 else "slower"
+
+
+def axis() -> str:
+    """Draw the scale that the charts share."""
+    ticks = [
+        (2.0**k, f"{2**k}" if k >= 0 else f"1/{2**-k}") for k in range(int(LOW), int(HIGH) + 1)
+    ]
+    marks = "".join(
+        f'<text x="{place(at):.1f}" y="13" text-anchor="middle">{label}</text>'
+        for at, label in ticks
+    )
+    return f'<svg class="ratio axis" viewBox="0 0 {WIDTH} 16" aria-hidden="true">{marks}</svg>'
+
+
+def short(value: float) -> str:
+    """Write a number so that the side of one it is on shows."""
+    return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
+
+
+def spread_words(measured: Measured) -> str:
+    """Write the quartiles."""
+    low, high = measured.spread or (float("nan"), float("nan"))
+    return f"{short(low)} to {short(high)}"
+
+
+def contenders_table(measured: Measured) -> str:
+    """Write seconds, memory and quality of every contender."""
+    keys = list(dict.fromkeys(key for row in measured.contenders for key in row["quality"]))
+    head = "".join(f"<th>{escape(key)}</th>" for key in ["", "seconds", "memory, MB", *keys])
+    body = ""
+    for row in measured.contenders:
+        memory = row["memory_mb"]
+        cells = [
+            f"{row['seconds']:.3g}",
+            f"{memory:.0f}" if memory is not None and memory == memory else "",
+            *(f"{row['quality'][key]:.6g}" if key in row["quality"] else "" for key in keys),
+        ]
+        tail = "".join(f"<td>{cell}</td>" for cell in cells)
+        body += f'<tr><th scope="row">{escape(row["contender"])}</th>{tail}</tr>'
+    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def workload_row(measured: Measured, root: str = "") -> str:
+    """Write one workload: its name, its chart, and who did what in how long."""
+    known = methods().get(measured.method)
+    link = f'<a href="{root}{known.page}">{measured.method}</a>' if known else measured.method
+    said = f"<b>{short(measured.ratio or 0)}</b> <small>({spread_words(measured)})</small>"
+    words = " ".join([measured.workload, measured.method, measured.family, verdict(measured)])
+    words += " " + " ".join(row["contender"] for row in measured.contenders)
+    return (
+        f'<details class="workload" data-words="{escape(words.lower())}">'
+        f'<summary><span class="what">{escape(measured.workload)}</span>'
+        f'<span class="chart">{ratio_chart(measured)}</span>'
+        f'<span class="said">{said}</span></summary>'
+        f"<p>{link}, {measured.rounds} rounds turn about.</p>{contenders_table(measured)}</details>"
+    )
+
+
+def machine_line(facts: dict[str, Any]) -> str:
+    """Write what the figures were measured on."""
+    return ", ".join([facts["cpu"], facts["date"], *versions(facts)])
+
+
+def versions(facts: dict[str, Any]) -> Iterable[str]:
+    """Write the packages and their versions."""
+    return (f"{name} {value}" for name, value in facts.items() if name not in ("cpu", "date"))
+
+
+def benchmark_page() -> str:
+    """Write the page of all workloads: a box to filter them, their charts, growth, machines."""
+    shown = [m for m in workloads() if m.ratio is not None]
+    alone = [m for m in workloads() if len(m.contenders) == 1]
+    hidden = len(workloads()) - len(shown) - len(alone)
+    text = (
+        '<div class="atlas" id="workloads"><p class="controls"><label>Filter '
+        '<input type="search" id="filter" placeholder="hmm, slower, lightgbm" autocomplete="off">'
+        '</label> <output id="count" aria-live="polite"></output></p>'
+    )
+    text += (
+        '<div class="workload head"><span class="what">Time of the fastest peer over ours</span>'
+        f'<span class="chart">{axis()}</span><span class="said">median (quartiles)</span></div>'
+    )
+    for family, content in results().items():
+        own = [m for m in shown if m.family == family]
+        if own:
+            text += f'<section class="family"><h2 id="{family}">{family.replace("_", " ")}</h2>'
+            text += "".join(workload_row(m) for m in own)
+            text += f'<p class="machine">{escape(machine_line(content["machine"]))}</p></section>'
+    if not shown:
+        text += "<p>No workload has been measured with its spread yet.</p>"
+    if hidden:
+        text += (
+            f'<p class="note">{hidden} workloads were last measured before spreads were kept, and '
+            "are not shown: <code>make bench</code> measures them again.</p>"
+        )
+    laws = [f"<tr><td>{_linked(m)}</td><td>{escape(law)}</td><td>{p:.2f}</td></tr>"
+            for _, m, law, p in growth()]  # fmt: skip
+    if laws:
+        text += (
+            '<h2 id="growth">Growth</h2><p>The exponent p of time ~ size<sup>p</sup>, fitted to '
+            'runs of several sizes.</p><div class="scroll"><table><tr><th>method</th>'
+            f"<th>grows</th><th>exponent</th></tr>{''.join(laws)}</table></div>"
+        )
+    return text + "</div>"
+
+
+def _linked(path: str) -> str:
+    known = methods().get(path)
+    return f'<a href="{known.page}">{path}</a>' if known else escape(path)

@@ -1,0 +1,115 @@
+"""What was proved and measured of a method: claims, parity, speed; and the errata of the texts."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from html import escape
+
+from charts import machine_line, workload_row
+from facts import Measured, Method, claims_of, growth, proof, results, rows, workloads
+from writing import formulas, list_table, raw, title
+
+from panlearn.claims import Claim, all_claims
+
+
+@functools.cache
+def claims() -> dict[str, Claim]:
+    """Return the claims of the package by their ids."""
+    return {claim.id: claim for claim in all_claims()}
+
+
+def sections(method: Method) -> str:
+    """Write the claims, parity and speed of a method, each where there is something to say."""
+    parts = {
+        "Claims": _claims_section(method),
+        "Parity": _parity_section(method),
+        "Speed": _speed_section(method),
+    }
+    return "".join(title(name, "-") + raw(html) for name, html in parts.items() if html)
+
+
+def _claims_section(method: Method) -> str:
+    own = [claim_item(id, "../") for id in claims_of(method) if id in claims()]
+    if not own:
+        return ""
+    words = f"<p>{len(own)} of the claims of <code>panlearn verify</code> run it.</p>"
+    return f'<div class="atlas">{words}<ul class="claims">{"".join(own)}</ul></div>'
+
+
+def claim_item(id: str, root: str = "", *, anchor: bool = False) -> str:
+    """Write one claim: its statement, and behind it the numbers that were measured."""
+    kept = proof()["claims"].get(id, {"evidence": [], "holds": False})
+    evidence = "".join(f"<li>{escape(line)}</li>" for line in kept["evidence"])
+    mark = f' id="{id}"' if anchor else ""
+    name = id if anchor else f'<a href="{root}claims.html#{id}">{id}</a>'
+    statement = escape(claims()[id].statement)
+    if not evidence:
+        return f"<li{mark}><b>{name}</b> {statement}</li>"
+    return (
+        f"<li{mark}><details><summary><b>{name}</b> {statement}</summary>"
+        f"<ul>{evidence}</ul></details></li>"
+    )
+
+
+def claims_page() -> str:
+    """Write every claim with its evidence, topic after topic."""
+    text = '<div class="atlas">'
+    for topic, own in itertools.groupby(
+        sorted(claims().values(), key=lambda claim: claim.topic), key=lambda claim: claim.topic
+    ):
+        items = "".join(claim_item(claim.id, anchor=True) for claim in own)
+        text += f'<h2 id="{topic}">{topic.replace("_", " ")}</h2><ul class="claims">{items}</ul>'
+    return text + "</div>"
+
+
+def _parity_section(method: Method) -> str:
+    tests = proof()["parity"].get(method.path, {})
+    if not tests:
+        return ""
+    lines = []
+    for test, cases in tests.items():
+        file, _, name = test.partition("::")
+        words = name.removeprefix("test_").replace("_", " ")
+        many = f", {cases} cases" if cases > 1 else ""
+        lines.append(f"<li>{escape(words)} <small>({file}.py{many})</small></li>")
+    peers = ", ".join(method.peers)
+    whom = f"{peers} and others" if peers else "others"
+    return (
+        f'<div class="atlas"><p>Compared with {whom} by <code>tests/parity</code>, each test '
+        f'named by what it shows.</p><ul class="parity">{"".join(lines)}</ul></div>'
+    )
+
+
+def _speed_section(method: Method) -> str:
+    own = [m for m in workloads() if m.method == method.path and m.ratio is not None]
+    laws = [(law, p) for _, path, law, p in growth() if path == method.path]
+    text = ""
+    if own:
+        text += "<p>The time of the fastest peer over ours, on the same data in one process: above "
+        text += "1 panlearn is faster. The box spans the quartiles of the rounds.</p>"
+        text += "".join(workload_row(m, "../") for m in own) + _machines(own)
+    if laws:
+        text += "<p>Measured growth of time: "
+        text += "; ".join(f"{escape(law)}: exponent {p:.2f}" for law, p in laws) + ".</p>"
+    return f'<div class="atlas">{text}</div>' if text else ""
+
+
+def _machines(own: list[Measured]) -> str:
+    lines = dict.fromkeys(machine_line(results()[m.family]["machine"]) for m in own)
+    return "".join(f'<p class="machine">{escape(line)}</p>' for line in lines)
+
+
+def errata_tables() -> str:
+    """Write the errata, a table a text: where, what is printed, what is right, which claim."""
+    text = ""
+    for source, own in itertools.groupby(rows("errata.csv"), key=lambda row: row["text"]):
+        table = [["Where", "Printed", "Right", "Claim"]]
+        for row in own:
+            shown = ", ".join(f"`{id} <claims.html#{id}>`__" for id in row["claims"].split())
+            right = formulas(row["right"])
+            if row["kind"] == "condition":
+                right = f"*(a condition is missing)* {right}"
+            table.append([row["place"], formulas(row["printed"]), right, shown])
+        text += title(source, "-") + list_table(table, widths="18 32 40 10", class_="errata")
+    return text

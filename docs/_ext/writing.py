@@ -1,0 +1,41 @@
+"""Writing reStructuredText: titles, directives, HTML within."""
+
+from __future__ import annotations
+
+import re
+
+from facts import API
+
+
+def write(name: str, text: str) -> None:
+    """Write a page of the reference."""
+    (API / name).write_text(text, encoding="utf-8")
+
+
+def title(text: str, line: str = "=") -> str:
+    """Underline a heading."""
+    return f"{text}\n{line * len(text)}\n\n"
+
+
+def indented(head: str, lines: list[str]) -> str:
+    """Write a directive and its content."""
+    return "\n".join([head, *(f"   {line}" if line else "" for line in lines)]) + "\n\n"
+
+
+def raw(html: str) -> str:
+    """Put HTML into a page."""
+    return indented(".. raw:: html", ["", *html.splitlines()])
+
+
+def list_table(rows: list[list[str]], **options: object) -> str:
+    """Write a table, its first row the head."""
+    lines = [f":{name.rstrip('_')}: {value}" for name, value in options.items()]
+    lines = [":header-rows: 1", *lines, ""]
+    for row in rows:
+        lines += [f"{'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(row)]
+    return indented(".. list-table::", lines)
+
+
+def formulas(text: str) -> str:
+    """Make the formulas between dollars those of reStructuredText."""
+    return re.sub(r"\$([^$]+)\$", r"\\ :math:`\1`\\ ", text).strip()

@@ -1,0 +1,131 @@
+"""Products of a few rows with the matrices of a model, in compiled loops.
+
+A row of a matrix is read once and multiplied with all rows while it is at hand. Up to how many rows
+that is quicker than BLAS was measured (decision 0015); the rule looks at nothing but sizes, since
+the two are rounded differently and the same seed has to give the same text again.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from panlearn.core.jit import jit
+from panlearn.core.threads import n_threads
+
+_PART = 1 << 21  # bytes of a matrix that are worth a thread: 0.1 ms to read, as long as to wake one
+CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
+
+
+class Matrix:
+    """A matrix and a constant as arrays; they share their memory with the module that they are of.
+
+    A matrix in bfloat16 stands as its bits, the upper halves of single precision.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        weight = weight.detach().contiguous()
+        zeros = torch.zeros(len(weight))
+        self.constant = (zeros if bias is None else bias.detach().float()).numpy()
+        self.halves = weight.dtype == torch.bfloat16
+        self.numbers = weight.view(torch.uint16).numpy() if self.halves else weight.numpy()
+
+    @classmethod
+    def of(cls, module: Any) -> Matrix:
+        """Those of a linear layer."""
+        return cls(module.weight, getattr(module, "bias", None))
+
+
+class Products:
+    """x W' + b for a few rows x, on the threads that PyTorch was given."""
+
+    def __init__(self) -> None:
+        self._n_threads = min(n_threads(), torch.get_num_threads())
+        # its threads start when there is work; the one that asks takes a part itself
+        self._pool = ThreadPoolExecutor(max(1, self._n_threads - 1))
+
+    def __call__(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
+        """Give the product, (n_rows, n_outputs)."""
+        n_rows, n_outputs = len(x), len(matrix.numbers)
+        made = np.empty((n_rows, n_outputs), dtype=np.float32)
+        multiply = _multiply_halves if matrix.halves else _multiply
+        given = (x, matrix.numbers, matrix.constant, made)
+        work = matrix.numbers.nbytes * -(-n_rows // 4)  # four rows share what is read
+        n_parts = max(1, min(self._n_threads, work // _PART))
+        edges = [i * n_outputs // n_parts for i in range(n_parts + 1)]
+        others = [
+            self._pool.submit(multiply, *given, edges[i], edges[i + 1]) for i in range(1, n_parts)
+        ]
+        multiply(*given, 0, edges[1])
+        for other in others:
+            other.result()
+        return made
+
+
+def suits(n_rows: int, width: int) -> bool:
+    """Whether loops are quicker than BLAS, for matrices of so many columns."""
+    return n_rows <= (16 if width <= 512 else 12)
+
+
+@jit(fastmath=CONTRACTED)
+def _multiply(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
+) -> None:
+    """Columns of x weight' + bias."""
+    for j in range(low, high):
+        _dots(x, weight[j], bias[j], made, j)
+
+
+@jit(fastmath=CONTRACTED)
+def _multiply_halves(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
+) -> None:
+    """Columns of x weight' + bias, of a weight whose bits are the upper halves of numbers."""
+    row = np.empty(weight.shape[1], np.float32)
+    bits = row.view(np.uint32)
+    for j in range(low, high):
+        if len(x) > 1:
+            for k in range(len(row)):
+                bits[k] = np.uint32(weight[j, k]) << np.uint32(16)
+            _dots(x, row, bias[j], made, j)
+        else:
+            made[0, j] = _dot_halves(x[0], weight[j]) + bias[j]
+
+
+@jit(fastmath=CONTRACTED)
+def _dot_halves(x: np.ndarray, w: np.ndarray) -> Any:
+    total = np.float32(0)
+    for k in range(len(x)):
+        total += x[k] * np.uint32(np.uint32(w[k]) << np.uint32(16)).view(np.float32)
+    return total
+
+
+@jit(fastmath=CONTRACTED)
+def _dots(x: np.ndarray, w: np.ndarray, bias: Any, made: np.ndarray, j: int) -> None:
+    """Products of all rows with one row of the weights; four of them share what is read."""
+    n_rows, n = x.shape
+    shared = n_rows - n_rows % 4
+    for i in range(0, shared, 4):
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        s0 = s1 = s2 = s3 = np.float32(0)
+        for k in range(n):
+            s0 += x0[k] * w[k]
+            s1 += x1[k] * w[k]
+            s2 += x2[k] * w[k]
+            s3 += x3[k] * w[k]
+        made[i, j], made[i + 1, j] = s0 + bias, s1 + bias
+        made[i + 2, j], made[i + 3, j] = s2 + bias, s3 + bias
+    for i in range(shared, n_rows):
+        x0, s0 = x[i], np.float32(0)
+        for k in range(n):
+            s0 += x0[k] * w[k]
+        made[i, j] = s0 + bias
+
+
+def widened(bits: np.ndarray) -> np.ndarray:
+    """Numbers in single precision of the upper halves of their bits."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)

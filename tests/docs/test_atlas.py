@@ -1,0 +1,175 @@
+"""The tables of the atlas cover the library, and what is written from them says what they say."""
+
+import csv
+import re
+from html.parser import HTMLParser
+
+import atlas
+import charts
+import facts
+import proofs
+import pytest
+
+import panlearn
+from panlearn.claims import absent_claims, all_claims
+
+METHODS = facts.methods()
+
+
+def test_every_method_says_when_to_use_it_and_when_not():
+    said = {row["method"] for row in facts.rows("methods.csv")}
+    assert said == set(METHODS), "docs/methods.csv and docs/curriculum.csv list the same methods"
+    for method in METHODS.values():
+        assert method.use.endswith("."), method.path
+        assert method.avoid.endswith("."), method.path
+        assert 20 < len(method.use) < 240, method.path
+
+
+def test_every_method_is_reached_by_a_task_that_is_asked():
+    for method in METHODS.values():
+        assert method.tasks, method.path
+        assert set(method.tasks) <= set(facts.tasks()), method.path
+    reached = {task for method in METHODS.values() for task in method.tasks}
+    assert reached == set(facts.tasks())
+
+
+def test_tasks_that_a_class_declares_follow_it():
+    """Nobody writes down what can be read off the class."""
+    for row in facts.rows("methods.csv"):
+        assert not {"missing", "stream"} & set(row["tasks"].split(";")), row["method"]
+    assert "stream" in METHODS["linear.Ridge"].tasks
+    assert "missing" in METHODS["latent.GaussianMixture"].tasks
+    assert "missing" not in METHODS["linear.Ridge"].tasks
+
+
+def test_courses_name_chapters_of_the_curriculum():
+    known = {method.chapter for method in METHODS.values()}
+    for row in facts.rows("courses.csv"):
+        assert set(row["curriculum"].split(";")) <= known, row["chapter"]
+
+
+def test_errata_have_what_is_printed_what_is_right_and_claims_that_exist():
+    rows = facts.rows("errata.csv")
+    known = {claim.id for claim in all_claims()} | set(absent_claims())
+    assert len(rows) >= 270
+    for row in rows:
+        assert all(row[key] for key in ("printed", "right", "place")), row
+        assert row["kind"] in ("error", "condition")
+        assert set(row["claims"].split()) <= known, row
+        for cell in (row["printed"], row["right"]):
+            assert cell.count("$") % 2 == 0, cell
+    assert len({tuple(row.values()) for row in rows}) == len(rows)
+    assert sum(not row["claims"] for row in rows) <= 11  # slips of the pen, and what is missing
+
+
+class Links(HTMLParser):
+    """The targets of a piece of HTML, and that its tags are closed."""
+
+    VOID = ("line", "circle", "rect", "path", "input", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.open = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [value for key, value in attributes if key == "href"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    @classmethod
+    def of(cls, text):
+        parser = cls()
+        parser.feed(text)
+        parser.close()
+        assert parser.open == []
+        return parser.found
+
+
+def test_every_method_is_a_place_on_the_map():
+    links = Links.of(atlas.map_page())
+    for method in METHODS.values():
+        assert links.count(method.page) == 2, method.path  # a dot, and a name
+    families = [f"api/panlearn.{family}.html" for family in panlearn.FAMILIES]
+    assert set(links) == {method.page for method in METHODS.values()} | set(families)
+
+
+def test_no_two_places_lie_on_each_other():
+    dots = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', atlas.archipelago())
+    points = [(float(x), float(y)) for x, y in dots]
+    assert len(points) == len(METHODS)
+    for i, (x, y) in enumerate(points):
+        for a, b in points[:i]:
+            assert (x - a) ** 2 + (y - b) ** 2 > (1.5 * atlas.DOT) ** 2
+
+
+def test_a_panel_tells_what_the_class_declares():
+    text = atlas.use_panel(METHODS["linear.Ridge"])
+    assert 'yes">weights' in text
+    assert 'yes">Dask' in text
+    assert 'no">missing values' in text
+    assert "../map.html#task=regress" in text
+    assert Links.of(text)
+
+
+def measured(ratio, spread, *, rounds=5, method="Ridge"):
+    ours = {"contender": "panlearn", "seconds": 1.0, "memory_mb": 3.0, "quality": {"error": 0.5}}
+    ours |= {"ratio": ratio, "spread": spread, "rounds": rounds, "bar": 1.0}
+    peer = {"contender": "a & b", "seconds": 2.0, "memory_mb": float("nan"), "quality": {}}
+    return facts.Measured("linear", "rows < columns", facts.full_path(method), [ours, peer])
+
+
+def test_a_ratio_without_its_spread_is_not_shown():
+    assert measured(2.0, None).ratio is None
+    assert charts.ratio_chart(measured(2.0, None)) == ""
+    old = {"contender": "panlearn", "ratio": 3.0}
+    assert facts.Measured("linear", "old", "linear.Ridge", [old]).ratio is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "kind"),
+    [(2.0, (1.8, 2.2), "faster"), (0.5, (0.4, 0.6), "slower"), (1.1, (0.9, 1.2), "draw")],
+)
+def test_a_chart_shows_where_the_quartiles_lie(ratio, spread, kind):
+    text = charts.ratio_chart(measured(ratio, spread))
+    assert f'class="ratio {kind}"' in text
+    x, width = (float(re.search(rf'<rect.* {key}="([\d.]+)"', text)[1]) for key in ("x", "width"))
+    one = float(re.search(r'class="one" x1="([\d.]+)"', text)[1])
+    assert (x > one, x + width < one) == (kind == "faster", kind == "slower")
+    row = charts.workload_row(measured(ratio, spread))
+    assert "rows &lt; columns" in row
+    assert "a &amp; b" in row
+    assert f"api/panlearn.{'linear.Ridge'}.html" in Links.of(row)
+
+
+def test_the_axis_is_logarithmic_and_holds_what_lies_beyond_it():
+    assert charts.place(4) - charts.place(2) == pytest.approx(charts.place(2) - charts.place(1))
+    assert charts.place(1e9) == charts.place(64)
+    assert charts.place(0) == charts.place(0.25)
+
+
+def test_claims_and_errata_are_written_with_their_anchors():
+    page = proofs.claims_page()
+    for claim in all_claims():
+        assert f'<li id="{claim.id}">' in page
+    text = proofs.errata_tables()
+    assert text.count("* -") == len(facts.rows("errata.csv")) + 5  # a head for each text
+    assert "$" not in text
+
+
+def test_the_proofs_that_are_kept_are_of_methods_and_claims_that_exist():
+    kept = facts.proof()
+    known = {claim.id for claim in all_claims()} | set(absent_claims())
+    assert set(kept["claims"]) <= known
+    assert set(kept["parity"]) <= set(METHODS)
+    assert all(claim["holds"] for claim in kept["claims"].values())
+
+
+def test_tables_are_plain_csv():
+    for path in facts.DOCS.glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            head, *rows = csv.reader(file)
+        assert all(len(row) == len(head) for row in rows), path.name
