@@ -40,13 +40,13 @@ run = reasoning_pipeline(
     max_tokens=36,
     n_samples=2,
     threshold=1.5,
-    cold_start={"max_steps": 450, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
+    cold_start={"max_steps": 350, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
     grpo={
-        **{"max_steps": 40, "batch_size": 32, "learning_rate": 4e-4},
+        **{"max_steps": 140, "batch_size": 32, "learning_rate": 4e-4},
         **{"schedule": "warmup_cosine", "beta": 0.01},
     },
     rejection={"max_steps": 120, "learning_rate": 1e-3, "schedule": "cosine"},
-    distillation={"max_steps": 400, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
+    distillation={"max_steps": 200, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
 )
 for stage, found in run.measured.items():
     print(f"{stage:13} reward {found['reward']:.2f}, drawn {found['sampled_reward']:.2f}")
