@@ -5,11 +5,12 @@ A small model learns to reason
 A decoder of 120,000 weights learns to add numbers of two digits and to write down what it carries:
 first from worked examples, then from rewards of what it draws itself, then from its own right
 solutions; in the end a smaller one learns from it. All stages are measured on 200 questions that
-none has seen. A right solution in its form is worth 1.5. What the cold start draws is worth 1.12,
-after forty steps of GRPO 1.17, and after learning from its own right solutions 1.30; the smaller
-one, which learns for a few seconds only, has the form by then but few of the sums: 0.24.
-The most probable solution is worth 1.47 from the cold start on and stays there: what the later
-stages change is how often a draw is right.
+none has seen. A right solution in its form is worth 1.5. What the cold start draws is worth 0.64,
+after 140 steps of GRPO 0.81, and after learning from its own right solutions 1.04. The most
+probable solution is worth 1.4 from the cold start on and stays there: what the later stages change
+is how often a draw is right. The smaller one learns for a few seconds only and comes to 0.13: a
+quarter of the weights and 200 steps are too few for sums. All of it takes about three minutes of
+one processor.
 """
 
 import tempfile
