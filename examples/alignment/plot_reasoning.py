@@ -54,15 +54,16 @@ for stage, found in run.measured.items():
 print(run.measured["grpo"]["samples"][0])
 
 # %%
-# The reward of what is drawn rises over the steps of GRPO, and with it the divergence from the cold
-# start, which is its price. Over the stages, what is drawn comes near to what is most probable.
+# The reward of what is drawn rises over the steps of GRPO, while the divergence from the cold start,
+# which is its price, stays small. Over the stages what is drawn comes nearer to what is most
+# probable.
 
 history = run.models["grpo"].history_
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
 left.plot(history["step"], history["reward"])
 left.set(xlabel="step of GRPO", ylabel="reward of what is drawn")
 middle.plot(history["step"], history["kl"], color="C3")
-middle.set(xlabel="step of GRPO", ylabel="divergence from the cold start, nats a token")
+middle.set(xlabel="step of GRPO", ylabel="divergence, nats a token")
 places = range(len(run.measured))
 for shift, name, label in ((-0.2, "sampled_reward", "drawn"), (0.2, "reward", "most probable")):
     values = [found[name] for found in run.measured.values()]
