@@ -54,8 +54,8 @@ for stage, found in run.measured.items():
 print(run.measured["grpo"]["samples"][0])
 
 # %%
-# The reward of what is drawn rises over the steps of GRPO, while the divergence from the cold start,
-# which is its price, stays small. Over the stages what is drawn comes nearer to what is most
+# The reward of what is drawn rises over the steps of GRPO, while the divergence from the cold
+# start, which is its price, stays small. Over the stages what is drawn comes nearer to what is most
 # probable.
 
 history = run.models["grpo"].history_
