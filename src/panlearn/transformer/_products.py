@@ -52,8 +52,8 @@ class Products:
         """Give the product, (n_rows, n_outputs)."""
         n_rows, n_outputs = len(x), len(matrix.numbers)
         made = np.empty((n_rows, n_outputs), dtype=np.float32)
-        multiply = _multiply_halves if matrix.halves else _multiply
-        given = (x, matrix.numbers, matrix.constant, made)
+        multiply: Any = _multiply_halves if matrix.halves else _multiply
+        given: Any = (x, matrix.numbers, matrix.constant, made)
         work = matrix.numbers.nbytes * -(-n_rows // 4)  # four rows share what is read
         n_parts = max(1, min(self._n_threads, work // _PART))
         edges = [i * n_outputs // n_parts for i in range(n_parts + 1)]
