@@ -7,8 +7,9 @@ token, which belongs to no patch, for the class. What that token looks at can be
 """
 
 # %%
-# Digits of 8 by 8 pixels, cut into 16 patches of 2 by 2. Half a minute of training tells 98 in a
-# hundred of the digits that were kept out.
+# Digits of 8 by 8 pixels, cut into 16 patches of 2 by 2. Within a minute of training it tells 98 in
+# a hundred of the digits that were kept out. A transformer knows nothing of images beforehand: with
+# so few of them it needs small steps, and targets and states that are not too sure.
 
 import time
 
@@ -23,7 +24,15 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
 start = time.perf_counter()
 model = ViTClassifier(
-    2, n_layers=2, width=48, n_heads=4, batch_size=64, max_epochs=20, random_state=0
+    2,
+    width=64,
+    n_heads=4,
+    dropout=0.1,
+    label_smoothing=0.1,
+    learning_rate=1e-3,
+    batch_size=64,
+    max_epochs=60,
+    random_state=0,
 )
 model.fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.3f} after {time.perf_counter() - start:.0f} seconds")
@@ -44,17 +53,4 @@ for i, (above, below) in enumerate(grid.T):
     below.imshow(looks, cmap="inferno", alpha=0.6, extent=(0, 8, 8, 0))
     for axes in (above, below):
         axes.set_axis_off()
-plt.show()
-
-# %%
-# The positions are learned. Each is like those of its neighbours, in rows and in columns: the
-# network found out on its own that an image is a plane.
-
-places = model.weights_["positions"][0, 1:]
-unit = places / np.linalg.norm(places, axis=1, keepdims=True)
-figure, grid = plt.subplots(4, 4, figsize=(5, 5), layout="constrained")
-for place, axes in enumerate(grid.flat):
-    axes.imshow((unit @ unit[place]).reshape(4, 4), vmin=-1, vmax=1, cmap="coolwarm")
-    axes.set_axis_off()
-figure.suptitle("likeness of each position to all others")
 plt.show()

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 
 import panlearn
-from panlearn.neural import MLPClassifier, RecurrentClassifier
+from panlearn.neural import Hook, MLPClassifier, RecurrentClassifier, train
 from panlearn.neural._estimator import DeepEstimator
 
 DEEP = {name: cls for name, cls in panlearn.all_estimators() if issubclass(cls, DeepEstimator)}
@@ -82,3 +82,26 @@ def test_a_large_network_learns_in_a_forked_child():
     env.pop("OMP_NUM_THREADS", None)
     done = subprocess.run([sys.executable, "-c", FORK], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_small_network_computes_on_one_thread_and_leaves_the_others_to_the_caller():
+    inside, between = [], []
+
+    class Look(Hook):
+        def on_step(self, run):
+            between.append(torch.get_num_threads())
+
+    def objective(module, batch):
+        inside.append(torch.get_num_threads())
+        return module(batch[0]).square().sum(1)
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        data = (np.ones((6, 2), dtype=np.float32),)
+        train(torch.nn.Linear(2, 1), objective, data, batch_size=3, max_epochs=1, hooks=[Look()])
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert inside == [1, 1]
+    assert between == [3, 3]

@@ -56,9 +56,8 @@ class PlainMamba:
             inner = _convolved(both, tail, *filter_)
             F.silu(torch.from_numpy(inner), inplace=True)
             chosen = self._product(inner, select)
-            size = self._product(np.ascontiguousarray(chosen[:, : self._rank]), step)
-            # softplus is its argument from where the rest is lost in rounding
-            size = F.softplus(torch.from_numpy(size))
+            raw = self._product(np.ascontiguousarray(chosen[:, : self._rank]), step)
+            size = F.softplus(torch.from_numpy(raw))
             kept = (size[:, :, None] * rate).exp_().numpy()
             gate = F.silu(torch.from_numpy(both[:, inner.shape[1] :])).numpy()
             made = _stepped(inner, gate, size.numpy(), chosen, self._rank, kept, skip, state)

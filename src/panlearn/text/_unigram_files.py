@@ -25,7 +25,8 @@ def from_huggingface(document: Any) -> Fields:
     if not isinstance(model, dict) or kind != "Unigram":
         raise ValueError(f"the file holds no unigram model but {kind!r}")
     vocab = _vocab(model.get("vocab"))
-    special, strips = {}, {"lstrip": [], "rstrip": []}
+    special: dict[str, int] = {}
+    strips: dict[str, list[str]] = {"lstrip": [], "rstrip": []}
     for token in document.get("added_tokens") or []:
         content = token["content"]
         for flag in ("single_word", "normalized"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -43,9 +43,9 @@ class UnigramTokenizer(Value):
         Which of them stands for what is unknown.
     byte_fallback : bool, default=False
         Whether what is unknown is spelt in bytes such as ``"<0x0A>"``, if these are pieces.
-    special_tokens : dict of {str: int}
-        The ids of tokens that stand for no text, none by default; they may be among the pieces,
-        which then no text has.
+    special_tokens : dict of {str: int}, default=None
+        The ids of tokens that stand for no text; they may be among the pieces, which then no text
+        has.
     normalizer : dict, default=None
         What is done to a text first, as ``tokenizer.json`` has it: normal forms, a table of
         SentencePiece, case, accents, spaces.
@@ -66,6 +66,8 @@ class UnigramTokenizer(Value):
     ----------
     n_tokens : int
         How many ids there are: one above the largest.
+    special_tokens_ : dict of {str: int}
+        The ids of the special tokens.
 
     Notes
     -----
@@ -99,7 +101,7 @@ class UnigramTokenizer(Value):
     unk_id: int = 0
     _: KW_ONLY
     byte_fallback: bool = False
-    special_tokens: Mapping[str, int] = field(default_factory=dict)
+    special_tokens: Mapping[str, int] | None = None
     normalizer: Mapping[str, Any] | None = None
     prefix: Literal["always", "first", "never"] = "always"
     split: bool = True
@@ -110,7 +112,7 @@ class UnigramTokenizer(Value):
     after: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        n_pieces, ids = len(self.vocab), list(self.special_tokens.values())
+        n_pieces, ids = len(self.vocab), list(self.special_tokens_.values())
         if not isinstance(self.unk_id, int) or not 0 <= self.unk_id < n_pieces:
             raise ValueError(
                 f"unk_id={self.unk_id!r} must name one of {n_pieces} pieces: what is unknown has "
@@ -120,16 +122,21 @@ class UnigramTokenizer(Value):
             raise ValueError(f"prefix={self.prefix!r} must be 'always', 'first' or 'never'")
         if self.prefix == "first" and self.words:
             raise ValueError("prefix='first' needs words=False: only the text begins with a space")
-        for token, number in self.special_tokens.items():
+        for token, number in self.special_tokens_.items():
             place = self._places.get(token)
             if number != place and (place is not None or not n_pieces <= number < 2**31):
                 raise ValueError(f"the special token {token!r} cannot have the id {number}")
         if len(set(ids)) < len(ids):
             raise ValueError("special tokens must have different ids")
-        known = {*self.lstrip, *self.rstrip} <= self.special_tokens.keys()
+        known = {*self.lstrip, *self.rstrip} <= self.special_tokens_.keys()
         if not known or not {*self.before, *self.after} <= set(ids):
             raise ValueError("lstrip, rstrip, before and after must name special tokens")
         assert self._normalise is not None  # a step that is not known is refused at once
+
+    @cached_property
+    def special_tokens_(self) -> dict[str, int]:
+        """The ids of the special tokens."""
+        return dict(self.special_tokens or {})
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -146,7 +153,7 @@ class UnigramTokenizer(Value):
         pieces = {
             piece: (i, float(score))
             for i, (piece, score) in enumerate(scores)
-            if piece not in self.special_tokens and i != self.unk_id
+            if piece not in self.special_tokens_ and i != self.unk_id
         }
         return Lattice(pieces, min(self.vocab.values()), self.unk_id, self.byte_fallback)
 
@@ -154,7 +161,7 @@ class UnigramTokenizer(Value):
     def _marks(self) -> re.Pattern[str]:
         """What finds special tokens: the longest, and the white space that they take along."""
         found = []
-        for token in sorted(self.special_tokens, key=len, reverse=True):
+        for token in sorted(self.special_tokens_, key=len, reverse=True):
             left, right = (f"{SPACES}*" * (token in side) for side in (self.lstrip, self.rstrip))
             found.append(f"{left}({re.escape(token)}){right}")
         return re.compile("|".join(found) or r"(?!)")
@@ -162,7 +169,7 @@ class UnigramTokenizer(Value):
     @property
     def n_tokens(self) -> int:
         """How many ids there are: one above the largest."""
-        return max(len(self.vocab), 1 + max(self.special_tokens.values(), default=-1))
+        return max(len(self.vocab), 1 + max(self.special_tokens_.values(), default=-1))
 
     def encode(
         self, text: str, *, special: Special = "text", add_special_tokens: bool = False
@@ -229,7 +236,7 @@ class UnigramTokenizer(Value):
                     "special='text' encodes its letters"
                 )
             ids += self._lattice.of(self._words(text[last : found.start()], first=not last))
-            ids.append(self.special_tokens[token])
+            ids.append(self.special_tokens_[token])
             last = found.end()
         return ids + self._lattice.of(self._words(text[last:], first=not last))
 
@@ -268,7 +275,7 @@ class UnigramTokenizer(Value):
         """
         text, held = "", b""
         for token in self.tokens(ids):
-            if skip_special_tokens and token in self.special_tokens:
+            if skip_special_tokens and token in self.special_tokens_:
                 continue
             if token in _BYTE:
                 held += bytes([_BYTE[token]])
@@ -299,7 +306,7 @@ class UnigramTokenizer(Value):
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        pairs = (self._places | dict(self.special_tokens)).items()
+        pairs = (self._places | self.special_tokens_).items()
         return {number: token for token, number in pairs}
 
     @classmethod
@@ -326,6 +333,7 @@ class UnigramTokenizer(Value):
             Where to.
         """
         state = {part.name: getattr(self, part.name) for part in fields(self)}
+        state["special_tokens"] = self.special_tokens_
         write_file(path, json.dumps(files.to_huggingface(state)).encode())
 
 

@@ -8,6 +8,7 @@ the two are rounded differently and the same seed has to give the same text agai
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,13 @@ class Products:
         """Give the product, (n_rows, n_outputs)."""
         n_rows, n_outputs = len(x), len(matrix.numbers)
         made = np.empty((n_rows, n_outputs), dtype=np.float32)
-        multiply = _multiply_halves if matrix.halves else _multiply
-        given = (x, matrix.numbers, matrix.constant, made)
+        kernel: Any = _multiply_halves if matrix.halves else _multiply
+        multiply = partial(kernel, x, matrix.numbers, matrix.constant, made)
         work = matrix.numbers.nbytes * -(-n_rows // 4)  # four rows share what is read
         n_parts = max(1, min(self._n_threads, work // _PART))
         edges = [i * n_outputs // n_parts for i in range(n_parts + 1)]
-        others = [
-            self._pool.submit(multiply, *given, edges[i], edges[i + 1]) for i in range(1, n_parts)
-        ]
-        multiply(*given, 0, edges[1])
+        others = [self._pool.submit(multiply, edges[i], edges[i + 1]) for i in range(1, n_parts)]
+        multiply(0, edges[1])
         for other in others:
             other.result()
         return made
