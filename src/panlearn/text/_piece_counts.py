@@ -17,6 +17,7 @@ from panlearn.text._word_table import (
     START,
     VALUE,
     WordTable,
+    copy,
     empty_table,
     find,
     insert,
@@ -170,7 +171,9 @@ def count_pieces(
             else:
                 number = table.sizes[0]
                 if number == len(count):
-                    count = np.concatenate((count, np.empty_like(count)))
+                    room = np.empty(2 * number)
+                    copy(count, 0, number, room, 0)
+                    count = room
                 count[number] = weight[document]
                 table = insert(table, slot, code, text, at, end, number)
             at = end
