@@ -40,6 +40,12 @@ class Texts:
     offsets: np.ndarray
     documents: np.ndarray
 
+    def __post_init__(self) -> None:
+        # bytes cannot be written, and kernels are compiled once if no other text can
+        text = self.text.view()
+        text.flags.writeable = False
+        object.__setattr__(self, "text", text)
+
     @classmethod
     def of(cls, items: Iterable[Any]) -> Self:
         """Encode documents, which are strings or lists of them."""
