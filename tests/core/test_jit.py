@@ -233,3 +233,20 @@ def test_ctrl_c_that_came_back_as_another_error_is_itself_again():
     kernel.entry = broken
     with pytest.raises(SystemError, match="of another kind"):
         kernel()
+
+
+@jit
+def moved(x, by):
+    return x + by
+
+
+@jit
+def moved_twice(x, by):
+    return moved(x, 1) + moved(x, by)
+
+
+def test_a_constant_makes_no_version_of_a_part():
+    fresh = jit(moved_twice.py_func)
+    fresh.entry._cache = NullCache()
+    assert fresh(1.0, 2) == 5.0
+    assert len(moved.part.signatures) == 1
