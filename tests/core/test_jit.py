@@ -165,10 +165,11 @@ def roots(values):
 
 
 def test_what_a_kernel_calls_is_a_part_of_it_and_no_machine_code_of_its_own():
-    np.testing.assert_array_equal(roots(np.array([4.0, 9.0])), [2.0, 3.0])
+    fresh = jit(roots.py_func)
+    fresh.entry._cache = NullCache()  # what is read has no parts
+    np.testing.assert_array_equal(fresh(np.array([4.0, 9.0])), [2.0, 3.0])
     with pytest.raises(ValueError, match="no real root"):
-        roots(np.array([-1.0]))
-    assert root_of.signatures == []
+        fresh(np.array([-1.0]))
     library = next(iter(root_of.part.overloads.values())).library
     assert library.is_part
     with pytest.raises(RuntimeError, match="no compiled object"):
@@ -205,6 +206,7 @@ def test_watchers_hear_when_a_kernel_and_its_parts_begin_and_end_to_compile():
         return roots(values).sum()
 
     fresh.py_func.__module__ = "panlearn.fresh"
+    fresh.entry._cache = NullCache()
     heard: list[bool] = []
     module.watchers.append(heard.append)
     try:
@@ -231,3 +233,20 @@ def test_ctrl_c_that_came_back_as_another_error_is_itself_again():
     kernel.entry = broken
     with pytest.raises(SystemError, match="of another kind"):
         kernel()
+
+
+@jit
+def moved(x, by):
+    return x + by
+
+
+@jit
+def moved_twice(x, by):
+    return moved(x, 1) + moved(x, by)
+
+
+def test_a_constant_makes_no_version_of_a_part():
+    fresh = jit(moved_twice.py_func)
+    fresh.entry._cache = NullCache()
+    assert fresh(1.0, 2) == 5.0
+    assert len(moved.part.signatures) == 1

@@ -100,14 +100,15 @@ def _edits() -> None:
 _FUNCTIONS: dict[str, dict[str, Callable[[], None]]] = {"text": {"edit distances": _edits}}
 
 
-def trial(family: str, name: str) -> int | str:
-    """Run one trial: how many kernels it compiled, or what went wrong."""
+def trial(place: tuple[str, str]) -> tuple[str, int | str]:
+    """Run the trial of a family and a name: how many kernels it compiled, or what went wrong."""
+    family, name = place
     compiled: list[bool] = []
     watchers.append(compiled.append)
     try:
         trials(family)[name]()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{family}.{name}", f"{type(error).__name__}: {error}"
     finally:
         watchers.remove(compiled.append)
-    return sum(compiled)
+    return f"{family}.{name}", sum(compiled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import as_completed
 from typing import Any
 
@@ -50,24 +51,30 @@ def warm(families: tuple[str, ...], as_json: bool, as_code: bool) -> int:
 
 
 def _run_all(families: tuple[str, ...]) -> dict[str, Any]:
-    """Run every trial in processes of its own; how much each compiled, or why it failed."""
-    from joblib import cpu_count
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    from panlearn.cli.trials import trial, trials
+    """Run every trial; how many kernels each compiled, or why it failed."""
+    from panlearn.cli import trials
     from panlearn.core.inventory import families as importable
 
     names = [
         (family, name)
         for family in importable()
         if not families or family in families
-        for name in trials(family)
+        for name in trials.trials(family)
     ]
     done: dict[str, Any] = {}
-    with progress_bar() as bar, ProcessPoolExecutor(cpu_count()) as pool:
+    with progress_bar() as bar:
         line = bar.add_task("compiling", total=len(names))
-        waiting = {pool.submit(trial, *name): ".".join(name) for name in names}
-        for future in as_completed(waiting):
-            done[waiting[future]] = future.result()
-            bar.update(line, advance=1, description=waiting[future])
+        for name, result in _in_processes(trials.trial, names):
+            done[name] = result
+            bar.update(line, advance=1, description=name)
     return done
+
+
+def _in_processes(function: Any, items: list[Any]) -> Iterator[Any]:
+    """Map on all cores, results as they come."""
+    from joblib import cpu_count
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(cpu_count()) as pool:
+        for future in as_completed([pool.submit(function, item) for item in items]):
+            yield future.result()

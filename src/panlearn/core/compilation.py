@@ -38,15 +38,18 @@ from panlearn.core.jit import digest, folders, watchers
 
 def entry(function: FunctionType, options: dict[str, Any]) -> Any:
     """Make what Python calls: it is compiled for the types of the arguments, or read."""
-    kernel: Any = numba.njit(**options, no_cfunc_wrapper=True, pipeline_class=_Entry)(function)
-    if isinstance(kernel, Dispatcher):  # a plain function where compilation is switched off
+    given: Any = {**options, "no_cfunc_wrapper": True, "pipeline_class": _Entry}
+    made: Any = numba.njit(**given)(function)
+    if isinstance(made, Dispatcher):  # a plain function where compilation is switched off
+        kernel: Any = made
         kernel._cache = _KernelCache(function) if _Locator.finds(function) else NullCache()
-    return kernel
+    return made
 
 
 def part(function: FunctionType, options: dict[str, Any]) -> Any:
     """Make what other kernels call, which Python cannot."""
-    return numba.njit(**options, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    given: Any = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**given)(function)
 
 
 class Part(types.Dispatcher):
@@ -57,7 +60,7 @@ class Part(types.Dispatcher):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         """Tell what a call gives, and compile for it."""
-        plain = [types.unliteral(argument) for argument in args]
+        plain = tuple(types.unliteral(argument) for argument in args)
         return super().get_call_type(context, plain, kws)
 
 
@@ -135,7 +138,7 @@ class _Locator(_CacheLocator):
 
 
 class _Files(CompileResultCacheImpl):
-    _locator_classes = [_Locator]  # noqa: RUF012 - Numba's name and type
+    _locator_classes = [_Locator]  # type: ignore[list-item]  # noqa: RUF012 - of Numba
 
 
 class _KernelCache(FunctionCache):

@@ -158,6 +158,9 @@ def assign(
     total = np.zeros((k, d)) if total is None else total
     moved = np.ascontiguousarray(centres - origin)
     half = 0.5 * (moved**2).sum(axis=1)
+    longest = float(np.sqrt(2 * half.max()))
+    unit = 1 / longest if longest > 0 else 1.0
+    short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
     step = 4096 if sparse.issparse(X) else n  # sparse rows are made dense a few at a time
     for start in range(0, n, max(step, 1)):
         part = slice(start, start + step)
@@ -165,8 +168,10 @@ def assign(
         rows = rows if rows.dtype in (np.float64, np.float32) else rows.astype(float)
         w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float)
         labels, bounds = memory["label"][part], memory["bound"][part]
+        rows = np.ascontiguousarray(rows)
+        scaled = *short, longest, unit
         inertia += _assign(
-            np.ascontiguousarray(rows), w, moved, half, origin, drift, count, total, labels, bounds
+            rows, w, moved, half, *scaled, origin, drift, count, total, labels, bounds
         )
     return memory["label"], inertia
 
@@ -177,6 +182,10 @@ def _assign(
     weight: np.ndarray,
     centres: np.ndarray,  # less the origin
     half: np.ndarray,
+    short: np.ndarray,  # both with the longest centre of length 1
+    short_half: np.ndarray,
+    longest: float,
+    unit: float,
     origin: np.ndarray,
     drift: np.ndarray,
     count: np.ndarray,
@@ -187,9 +196,6 @@ def _assign(
     """argmin_j ½|c_j|² - x·c_j of the rows whose bound does not settle it; Σ w |x - c|²."""
     n, d = X.shape
     k = half.shape[0]
-    longest = np.sqrt(2 * half.max())
-    unit = 1 / longest if longest > 0 else 1.0
-    short, short_half = (unit * centres).astype(np.float32), (unit**2 * half).astype(np.float32)
     error = (d + 8) * 2.0**-23 * longest  # of a score in single precision, for a row of length 1
     rows, square, near = np.empty((CHUNK, d)), np.empty(CHUNK), np.empty(CHUNK)
     place, open_rows = np.empty(CHUNK, np.int64), np.empty((CHUNK, d), np.float32)

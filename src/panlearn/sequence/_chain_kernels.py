@@ -91,7 +91,10 @@ def backward(
     after the last one, if there is one, and leaves as u of the first.
     """
     k = transition.shape[0]
-    turned = transition.T.copy()
+    turned = np.empty((k, k))
+    for i in range(k):
+        for j in range(k):
+            turned[j, i] = transition[i, j]
     beta = np.empty(k)
     for s in range(len(offsets) - 1):
         w, last = weight[s], offsets[s + 1] - 1
@@ -206,7 +209,9 @@ def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
     What underflows is the smallest float and not zero, so that it can be told from the impossible.
     """
     for t in range(len(log_density)):
-        top = log_density[t].max()
+        top = -np.inf
+        for j in range(log_density.shape[1]):
+            top = max(top, log_density[t, j])
         if top == -np.inf:
             log_density[t] = 0.0
             shift[t] = 0.0

@@ -22,50 +22,15 @@ that is ever multiplied by it lies in the range, where every generalised inverse
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from panlearn.core.jit import jit
 from panlearn.sequence._echelon import divide, rank_of, sizes, triangularise
+from panlearn.sequence._kalman_work import Work, put, put_matrix
 
 # Two covariances in a row that differ by less are the fixed point of the recursion.
 SETTLED = 2e-15
 LOG_2_PI = np.log(2 * np.pi)
-
-
-class Work(NamedTuple):
-    """Memory for the recursions of m observed components and n hidden ones.
-
-    A : (max(m, n) + n, max(m, n) + n), what is triangularised, and gain, one that came to rest.
-    scale, size : the entries that a row is made of, and those of a state. exact : zeros. S,
-    S_ahead, before : factors of a covariance. none : a matrix of no rows. pivots : see `divide`.
-    """
-
-    A: np.ndarray
-    gain: np.ndarray
-    scale: np.ndarray
-    size: np.ndarray
-    exact: np.ndarray
-    innovation: np.ndarray
-    mean: np.ndarray
-    following: np.ndarray
-    S: np.ndarray
-    S_ahead: np.ndarray
-    before: np.ndarray
-    none: np.ndarray
-    pivots: np.ndarray
-
-
-def make_work(m: int, n: int) -> Work:
-    """Memory, outside of what is compiled, which is the quicker to compile."""
-    wide, factor = (max(m, n) + n, max(m, n) + n), (n, n)
-    return Work(
-        *(np.empty(wide), np.empty(wide), np.empty(wide[0]), np.empty(n), np.zeros(n)),
-        *(np.empty(m), np.empty(n), np.empty(n)),
-        *(np.empty(factor), np.empty(factor), np.empty(factor)),
-        *(np.empty((0, n)), np.empty(n, np.int64)),
-    )
 
 
 @jit(fastmath={"reassoc", "contract"}, _nrt=False)
@@ -203,20 +168,6 @@ def _same(S: np.ndarray, T: np.ndarray) -> bool:
             largest = max(largest, abs(S[i, j]))
             difference = max(difference, abs(S[i, j] - T[i, j]))
     return difference <= SETTLED * largest
-
-
-@jit(_nrt=False)
-def put(values: np.ndarray, out: np.ndarray) -> None:
-    """Out = values, of one row; loops are compiled in less time than assignments of arrays."""
-    for i in range(len(values)):
-        out[i] = values[i]
-
-
-@jit(_nrt=False)
-def put_matrix(values: np.ndarray, out: np.ndarray) -> None:
-    """Out = values."""
-    for i in range(len(values)):
-        put(values[i], out[i])
 
 
 @jit(_nrt=False)

@@ -11,7 +11,8 @@ from scipy import linalg
 
 from panlearn.sequence import _diffuse
 from panlearn.sequence._diffuse import Vague, unbounded
-from panlearn.sequence._kalman_kernels import backward, forward, make_work
+from panlearn.sequence._kalman_kernels import backward, forward
+from panlearn.sequence._kalman_work import make_work
 
 
 def root(covariance: np.ndarray) -> np.ndarray:

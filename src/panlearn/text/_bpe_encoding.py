@@ -13,7 +13,7 @@ import numpy as np
 from panlearn.core.jit import jit
 from panlearn.text._bpe_training import pair_hash
 from panlearn.text._pretokenize import next_piece
-from panlearn.text._word_table import LENGTH, VALUE, WordTable, empty_table, find, insert
+from panlearn.text._word_table import LENGTH, VALUE, WordTable, copy, empty_table, find, insert
 
 _LONGEST = 256  # longer pieces are not remembered
 MOST = 1 << 20  # pieces remembered at most
@@ -122,9 +122,11 @@ def encode(
                     if size > 1:
                         first = used[0]
                         if first + size + 1 > len(store):
-                            store = np.concatenate((store, np.empty_like(store)))
+                            room = np.empty(2 * len(store), np.int32)
+                            copy(store, 0, first, room, 0)
+                            store = room
                         store[first] = size
-                        store[first + 1 : first + 1 + size] = ids[n : n + size]
+                        copy(ids, n, n + size, store, first + 1)
                         used[0], value = first + size + 1, np.int64(~first)
                     table = insert(table, slot, code, text, at, end, value)
                 n += size

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.text._word_table import LENGTH, START, VALUE, WordTable, find, insert
+from panlearn.text._word_table import LENGTH, START, VALUE, WordTable, copy, find, insert
 
 FORBIDDEN = -1  # the value of a spelling that no merge may make
 _EMPTY = -1
@@ -106,8 +106,8 @@ def learn_merges(
             break
         a, b = key >> 32, key & 0xFFFFFFFF
         spelling = np.empty(lengths[a] + lengths[b], np.uint8)
-        _copy(tokens.letters, starts[a], starts[a] + lengths[a], spelling, 0)
-        _copy(tokens.letters, starts[b], starts[b] + lengths[b], spelling, lengths[a])
+        copy(tokens.letters, starts[a], starts[a] + lengths[a], spelling, 0)
+        copy(tokens.letters, starts[b], starts[b] + lengths[b], spelling, lengths[a])
         slot, code = find(tokens, spelling, 0, len(spelling))
         new = n_tokens
         if tokens.entries[slot, LENGTH]:
@@ -188,16 +188,10 @@ def _empty_heap(capacity: int) -> Heap:
 def _grow_heap(heap: Heap, capacity: int) -> Heap:
     """The heap with room for more."""
     wide = _empty_heap(capacity)
-    _copy(heap.counts, 0, len(heap.counts), wide.counts, 0)
-    _copy(heap.keys, 0, len(heap.keys), wide.keys, 0)
-    _copy(heap.pairs, 0, len(heap.pairs), wide.pairs, 0)
+    copy(heap.counts, 0, len(heap.counts), wide.counts, 0)
+    copy(heap.keys, 0, len(heap.keys), wide.keys, 0)
+    copy(heap.pairs, 0, len(heap.pairs), wide.pairs, 0)
     return wide
-
-
-@jit
-def _copy(values: np.ndarray, start: int, stop: int, out: np.ndarray, at: int) -> None:
-    for i in range(start, stop):
-        out[at + i - start] = values[i]
 
 
 @jit

@@ -117,13 +117,17 @@ def count_terms(
         start[ids[i] + 1] += 1
     for term in range(n_terms):
         start[term + 1] += start[term]
-    document_of, free = np.empty(n, dtype=np.int32), start[:-1].copy()
+    document_of, free = np.empty(n, dtype=np.int32), np.empty(n_terms, dtype=np.int64)
+    for term in range(n_terms):
+        free[term] = start[term]
     for document in range(n_documents):
         for i in range(offsets[document], offsets[document + 1]):
             document_of[free[ids[i]]] = document
             free[ids[i]] += 1
     column, count = np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
-    last = offsets[:-1] - 1
+    last = np.empty(n_documents, dtype=np.int64)
+    for document in range(n_documents):
+        last[document] = offsets[document] - 1
     for term in range(n_terms):
         for i in range(start[term], start[term + 1]):
             document = document_of[i]
@@ -139,7 +143,7 @@ def count_terms(
         for i in range(n_kept):
             column[indptr[document] + i] = column[offsets[document] + i]
             count[indptr[document] + i] = count[offsets[document] + i]
-    return indptr, column[: indptr[-1]].copy(), count[: indptr[-1]].copy()
+    return indptr, column[: indptr[-1]], count[: indptr[-1]]
 
 
 @jit

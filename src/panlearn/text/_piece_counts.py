@@ -17,6 +17,7 @@ from panlearn.text._word_table import (
     START,
     VALUE,
     WordTable,
+    copy,
     empty_table,
     find,
     insert,
@@ -38,6 +39,12 @@ class Texts:
     text: np.ndarray
     offsets: np.ndarray
     documents: np.ndarray
+
+    def __post_init__(self) -> None:
+        # bytes cannot be written, and kernels are compiled once if no other text can
+        text = self.text.view()
+        text.flags.writeable = False
+        object.__setattr__(self, "text", text)
 
     @classmethod
     def of(cls, items: Iterable[Any]) -> Self:
@@ -170,7 +177,9 @@ def count_pieces(
             else:
                 number = table.sizes[0]
                 if number == len(count):
-                    count = np.concatenate((count, np.empty_like(count)))
+                    room = np.empty(2 * number)
+                    copy(count, 0, number, room, 0)
+                    count = room
                 count[number] = weight[document]
                 table = insert(table, slot, code, text, at, end, number)
             at = end

@@ -27,6 +27,7 @@ def scan(documents: list[str], shortest: int) -> tuple[np.ndarray, np.ndarray, l
     buffer = np.frombuffer(text, dtype=np.uint8)
     wordy = _ascii_wordy() if text.isascii() else _wordy()
     ids, offsets, bounds = _scan_words(buffer, ends, wordy, shortest)
+    ids = ids.copy()  # without the room that was left over
     words = [text[start:stop].decode("utf-8", "surrogatepass") for start, stop in bounds.tolist()]
     return ids, offsets, words
 
@@ -98,7 +99,7 @@ def _scan_words(
             if length == 0:
                 at += width  # the character is in no word
         offsets[document + 1] = n_tokens
-    return ids[:n_tokens].copy(), offsets, bounds[:n_words].copy()
+    return ids[:n_tokens], offsets, bounds[:n_words]
 
 
 @jit
@@ -142,24 +143,25 @@ def _same(buffer: np.ndarray, bound: np.ndarray, start: int, stop: int) -> bool:
 def _grown(table: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Twice the room; the table is never more than half full."""
     room = np.empty((2 * len(bounds), 2), dtype=np.int64)
-    room[: len(bounds)] = bounds
+    for word in range(len(bounds)):  # loops are compiled in less time than assignments of arrays
+        room[word, 0], room[word, 1] = bounds[word, 0], bounds[word, 1]
     wider = np.zeros((2 * len(table), 2), dtype=np.uint64)
     for row in range(len(table)):
         if table[row, 1]:
             slot = _slot(table[row, 0], len(wider))
             while wider[slot, 1]:
                 slot = (slot + 1) & (len(wider) - 1)
-            wider[slot] = table[row]
+            wider[slot, 0], wider[slot, 1] = table[row, 0], table[row, 1]
     return wider, room
 
 
 @jit
 def document_frequencies(ids: np.ndarray, offsets: np.ndarray, n_words: int) -> np.ndarray:
     """How many documents hold each word."""
-    frequency, last = np.zeros(n_words, dtype=np.int64), np.full(n_words, -1, dtype=np.int64)
+    frequency, last = np.zeros(n_words, dtype=np.int64), np.zeros(n_words, dtype=np.int64)
     for document in range(len(offsets) - 1):
         for at in range(offsets[document], offsets[document + 1]):
-            if last[ids[at]] != document:
-                last[ids[at]] = document
+            if last[ids[at]] != document + 1:
+                last[ids[at]] = document + 1
                 frequency[ids[at]] += 1
     return frequency

@@ -57,8 +57,10 @@ def pairs(
     context, middle = np.empty(0, np.uint32), np.empty(0, np.uint32)
     for counted in (False, True):  # a counting sort: how many pairs a block has, then the pairs
         if counted:
-            edges[1:] = np.cumsum(edges[1:])
-            at = edges[:-1].copy()
+            at = np.empty(n_groups * n_groups, np.int64)
+            for block in range(len(at)):
+                at[block] = edges[block]
+                edges[block + 1] += edges[block]
             context, middle = np.empty(edges[-1], np.uint32), np.empty(edges[-1], np.uint32)
         for doc in range(len(ends) - 1):
             for t in range(ends[doc], ends[doc + 1]):

@@ -63,15 +63,22 @@ def insert(
     end = used + stop - start
     if end > len(table.letters):
         letters = np.empty(2 * end, dtype=np.uint8)
-        letters[:used] = table.letters[:used]
+        copy(table.letters, 0, used, letters, 0)
         table = WordTable(table.entries, letters, table.sizes)
-    table.letters[used:end] = text[start:stop]
+    copy(text, start, stop, table.letters, used)
     entry = table.entries[slot]
     entry[HASH], entry[START], entry[LENGTH], entry[VALUE] = code, used, stop - start, value
     table.sizes[0], table.sizes[1] = n_words + 1, end
     if 2 * (n_words + 1) > len(table.entries):
         table = WordTable(_spread(table.entries), table.letters, table.sizes)
     return table
+
+
+@jit
+def copy(values: np.ndarray, start: int, stop: int, out: np.ndarray, at: int) -> None:
+    """Copy a stretch: a loop is compiled in less time than an assignment of slices."""
+    for i in range(start, stop):
+        out[at + i - start] = values[i]
 
 
 @jit
@@ -84,7 +91,8 @@ def _spread(entries: np.ndarray) -> np.ndarray:
             slot = entry[HASH] & mask
             while wide[slot, LENGTH]:
                 slot = (slot + 1) & mask
-            wide[slot] = entry
+            for k in range(4):
+                wide[slot, k] = entry[k]
     return wide
 
 

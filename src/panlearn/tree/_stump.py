@@ -89,10 +89,12 @@ def best_stump(
         block = blocks.block[j]
         for i in range(n):
             sums_of_blocks[block[i], codes[i]] += weight[i]
-    sums = np.zeros(n_classes)
+    sums, mass = np.zeros(n_classes), 0.0
     for i in range(n):
         sums[codes[i]] += weight[i]
-    slack = TIE * sums.sum()
+    for k in range(n_classes):
+        mass += sums[k]
+    slack = TIE * mass
     left, work = np.empty(n_classes), np.empty(n_classes)
     # between blocks first, to know what the rows inside a block have to exceed
     known = -np.inf
@@ -101,7 +103,7 @@ def best_stump(
             start_of(left, histogram[j], side)
             last = blocks.valid[j] - (side == 1 or blocks.valid[j] == n)
             for b in range(last // blocks.size[j]):
-                left += histogram[j, b]
+                add(left, histogram[j, b])
                 if is_split(blocks, j, (b + 1) * blocks.size[j] - 1):
                     known = max(known, split_score(left, sums))
     best, feature, low, high, missing_left = -np.inf, -2, -1, -1, False
@@ -114,7 +116,8 @@ def best_stump(
                 if n_classes <= MOST_CLASSES:
                     bound = bound_of(left, histogram[j, b], sums, work)
                 if bound > max(best, known - 2 * slack):
-                    work[:] = left
+                    for k in range(n_classes):
+                        work[k] = left[k]
                     start, stop = b * blocks.size[j], min((b + 1) * blocks.size[j], last)
                     score, at = walk(
                         blocks, j, start, stop, codes, weight, sums, work, best + slack, slack
@@ -123,10 +126,11 @@ def best_stump(
                         best, feature, missing_left = score, j, side == 1
                         low = blocks.order[j, at]
                         high = blocks.order[j, at + 1] if at + 1 < blocks.valid[j] else -1
-                left += histogram[j, b]
+                add(left, histogram[j, b])
 
     node_sums, size = np.zeros((3, n_classes)), np.zeros(3, np.int32)
-    node_sums[0], size[0] = sums, n
+    add(node_sums[0], sums)
+    size[0] = n
     if feature >= 0:
         ranks = blocks.ranks[feature]
         for i in range(n):
@@ -142,9 +146,15 @@ def best_stump(
 @jit
 def start_of(left: np.ndarray, histogram: np.ndarray, side: int) -> None:
     """What lies on the left before any value: nothing, or what is missing."""
-    left[:] = 0.0
-    if side == 1:
-        left += histogram[MISSING]
+    for k in range(len(left)):
+        left[k] = histogram[MISSING, k] if side == 1 else 0.0
+
+
+@jit
+def add(sums: np.ndarray, more: np.ndarray) -> None:
+    """Add to sums, in a loop, which is compiled in less time than an operation on arrays."""
+    for k in range(len(sums)):
+        sums[k] += more[k]
 
 
 @jit
