@@ -56,7 +56,6 @@ class Ball(NamedTuple):
         shape = (len(self.ends) - 1, n_rows)
         return sparse.csr_array((values, self.which, self.ends), shape=shape)
 
-
     @property
     def nearest_first(self) -> Ball:
         """The same if rows were by index: those of a query by distance, equal ones by index."""
