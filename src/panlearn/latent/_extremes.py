@@ -31,9 +31,12 @@ def checked_rows(
                 **options,
             )
     values = X.data if sparse.issparse(X) else X
-    largest = max(values.max(initial=0), -values.min(initial=0))
-    if np.isnan(largest):
-        largest = max(np.fmax.reduce(values, axis=None), -np.fmin.reduce(values, axis=None))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.flags.c_contiguous and np.vdot(values, values) <= LARGEST[X.dtype] ** 2:
+            return X  # the usual case, in one pass
+    largest = max(
+        np.fmax.reduce(values, axis=None, initial=0), -np.fmin.reduce(values, axis=None, initial=0)
+    )
     if largest > LARGEST[X.dtype]:
         raise ValueError(
             f"X has values up to {largest:.3g}, and {type(estimator).__name__} takes up to "
