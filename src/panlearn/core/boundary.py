@@ -20,7 +20,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import get_tags
 
 from panlearn.core.elsewhere import anywhere
-from panlearn.core.interrupts import as_interrupt
 from panlearn.core.labels import is_missing, plain_labels
 
 # What a model answers with. A log density or probability may be that of the impossible.
@@ -211,8 +210,6 @@ def told(given: Mapping[str, Any], numeric: Callable[[], Container[str]]) -> Ite
     """
     try:
         yield
-    except SystemError as error:  # Ctrl-C in a compiled kernel
-        raise as_interrupt(error) from None
     except (TypeError, ValueError, OverflowError, RuntimeError, AttributeError) as error:
         names = numeric()
         for name, value in given.items():
