@@ -32,7 +32,7 @@ def checked_rows(
             )
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
-        if values.flags.c_contiguous and np.vdot(values, values) <= LARGEST[X.dtype] ** 2:
+        if values.flags.c_contiguous and float(np.vdot(values, values)) <= LARGEST[X.dtype] ** 2:
             return X  # the usual case, in one pass
     largest = max(
         np.fmax.reduce(values, axis=None, initial=0), -np.fmin.reduce(values, axis=None, initial=0)
