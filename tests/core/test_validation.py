@@ -7,8 +7,9 @@ import pytest
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows, DaskRows, StreamRows
-from panlearn.core.validation import known_rows, read_rows
+from panlearn.core.validation import read_rows
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 4.0])
 

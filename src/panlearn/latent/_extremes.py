@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.boundary import is_finite
-from panlearn.core.validation import FLOATS, known_rows
+from panlearn.core.plain import known_rows
+from panlearn.core.validation import FLOATS
 
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
 """Up to here squares are floats: of float32 rows in float64, where squares are taken."""
