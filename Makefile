@@ -20,6 +20,7 @@ bench: .venv/.dev
 
 status: test bench
 	$(BIN)/python -m benchmarks.status
+	$(BIN)/python tools/proof.py
 
 docs: .venv/.dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
@@ -31,7 +32,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv build dist docs/_build docs/api docs/gallery docs/sg_execution_times.rst src/*.egg-info
+	rm -rf .venv build dist docs/_build docs/api docs/gallery docs/migration/*.rst docs/sg_execution_times.rst src/*.egg-info
 
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv

@@ -51,6 +51,7 @@ html_static_path = ["_static"]
 html_css_files = ["panlearn.css", "atlas.css"]
 html_js_files = ["atlas.js"]
 html_show_sourcelink = False
+html_show_search_summary = False  # from disk a page may not be fetched by another
 html_sidebars = {
     page: []
     for page in (

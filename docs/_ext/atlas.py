@@ -144,7 +144,7 @@ def use_panel(method: Method) -> str:
     chapter = chapter_keys()[next(iter(courses())), method.chapter]
     lines = [("Chapter", f'<a href="../map.html#chapter={chapter}">{escape(method.chapter)}</a>')]
     if method.use:
-        lines += [("Use it when", _named(method.use)), ("Rather not", _named(method.avoid))]
+        lines += [("When to use it", _named(method.use)), ("When not", _named(method.avoid))]
     if asked:
         lines.append(("Answers", "; ".join(asked)))
     if known:

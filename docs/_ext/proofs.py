@@ -74,7 +74,7 @@ def _parity_section(method: Method) -> str:
         many = f", {cases} cases" if cases > 1 else ""
         lines.append(f"<li>{escape(words)} <small>({file}.py{many})</small></li>")
     peers = ", ".join(method.peers)
-    whom = f"{peers} and others" if peers else "others"
+    whom = peers or "other packages"
     return (
         f'<div class="atlas"><p>Compared with {whom} by <code>tests/parity</code>, each test '
         f'named by what it shows.</p><ul class="parity">{"".join(lines)}</ul></div>'

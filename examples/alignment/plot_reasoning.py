@@ -5,11 +5,12 @@ A small model learns to reason
 A decoder of 120,000 weights learns to add numbers of two digits and to write down what it carries:
 first from worked examples, then from rewards of what it draws itself, then from its own right
 solutions; in the end a smaller one learns from it. All stages are measured on 200 questions that
-none has seen. A right solution in its form is worth 1.5. What the cold start draws is worth 1.12,
-after forty steps of GRPO 1.17, and after learning from its own right solutions 1.30; the smaller
-one, which learns for a few seconds only, has the form by then but few of the sums: 0.24.
-The most probable solution is worth 1.47 from the cold start on and stays there: what the later
-stages change is how often a draw is right.
+none has seen. A right solution in its form is worth 1.5. What the cold start draws is worth 0.64,
+after 140 steps of GRPO 0.81, and after learning from its own right solutions 1.04. The most
+probable solution is worth 1.4 from the cold start on and stays there: what the later stages change
+is how often a draw is right. The smaller one learns for a few seconds only and comes to 0.13: a
+quarter of the weights and 200 steps are too few for sums. All of it takes about three minutes of
+one processor.
 """
 
 import tempfile
@@ -40,28 +41,29 @@ run = reasoning_pipeline(
     max_tokens=36,
     n_samples=2,
     threshold=1.5,
-    cold_start={"max_steps": 450, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
+    cold_start={"max_steps": 350, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
     grpo={
-        **{"max_steps": 40, "batch_size": 32, "learning_rate": 4e-4},
+        **{"max_steps": 140, "batch_size": 32, "learning_rate": 4e-4},
         **{"schedule": "warmup_cosine", "beta": 0.01},
     },
     rejection={"max_steps": 120, "learning_rate": 1e-3, "schedule": "cosine"},
-    distillation={"max_steps": 400, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
+    distillation={"max_steps": 200, "learning_rate": 4e-3, "schedule": "warmup_cosine"},
 )
 for stage, found in run.measured.items():
     print(f"{stage:13} reward {found['reward']:.2f}, drawn {found['sampled_reward']:.2f}")
 print(run.measured["grpo"]["samples"][0])
 
 # %%
-# The reward of what is drawn rises over the steps of GRPO, and with it the divergence from the cold
-# start, which is its price. Over the stages, what is drawn comes near to what is most probable.
+# The reward of what is drawn rises over the steps of GRPO, while the divergence from the cold
+# start, which is its price, stays small. Over the stages what is drawn comes nearer to what is most
+# probable.
 
 history = run.models["grpo"].history_
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
 left.plot(history["step"], history["reward"])
 left.set(xlabel="step of GRPO", ylabel="reward of what is drawn")
 middle.plot(history["step"], history["kl"], color="C3")
-middle.set(xlabel="step of GRPO", ylabel="divergence from the cold start, nats a token")
+middle.set(xlabel="step of GRPO", ylabel="divergence, nats a token")
 places = range(len(run.measured))
 for shift, name, label in ((-0.2, "sampled_reward", "drawn"), (0.2, "reward", "most probable")):
     values = [found[name] for found in run.measured.values()]

@@ -31,6 +31,12 @@ def test_divergences_on_hand_values():
         losses.ReverseKL(0.0)
 
 
+@pytest.mark.parametrize("divergence", [losses.ForwardKL, losses.ReverseKL])
+def test_a_temperature_is_above_zero(divergence):
+    with pytest.raises(ValueError, match="temperature=0 must be above zero"):
+        divergence(temperature=0)
+
+
 def test_the_mean_slope_of_answers_is_that_of_the_forward_divergence(pair):
     """All answers of one token, each as often as the teacher gives it."""
     student, teacher = pair

@@ -33,6 +33,12 @@ def test_advantages_of_a_group_by_hand():
     torch.testing.assert_close(none, torch.tensor([0.5, -0.5, -0.5, 0.5]).double())
 
 
+def test_a_group_of_two_is_one_deviation_apart():
+    found = group_advantages(torch.tensor([[1.0, 3.0]]), "sample")
+    half = 1 / (2**0.5 + 1e-4)  # the deviation with one degree of freedom is the root of two
+    torch.testing.assert_close(found, torch.tensor([[-half, half]]))
+
+
 @pytest.mark.parametrize("deviation", ["sample", "population", "none"])
 def test_equal_rewards_and_groups_of_one_have_advantages_of_zero(deviation):
     assert not group_advantages(torch.full((3, 4), 7.0), deviation).any()

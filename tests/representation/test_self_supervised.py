@@ -15,6 +15,7 @@ from panlearn.representation._base import BatchNorm
 from panlearn.representation._objectives import (
     contrastive_losses,
     covariance_penalty,
+    guess_losses,
     paired_losses,
     spread_and_rank,
     variance_penalty,
@@ -77,6 +78,20 @@ def test_penalties_are_those_of_plain_sums(rng):
     cov = np.cov(rows.T)
     off = sum(cov[j, k] ** 2 for j in range(3) for k in range(3) if j != k) / 3
     np.testing.assert_allclose(covariance_penalty(torch.tensor(rows)), off, rtol=1e-12)
+
+
+def test_a_guess_is_held_to_the_squared_distance_of_unit_vectors(rng):
+    one, other = rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (one, other)]
+    found = guess_losses(torch.tensor(one), torch.tensor(other))
+    np.testing.assert_allclose(found, ((unit[0] - unit[1]) ** 2).sum(axis=1), rtol=1e-10)
+
+
+def test_penalties_of_one_row_and_of_two():
+    row = torch.tensor([[3.0, -1.0]], dtype=torch.float64)
+    assert variance_penalty(row) == pytest.approx(1 - np.sqrt(1e-4))
+    assert covariance_penalty(row) == 0
+    assert covariance_penalty(torch.tensor([[1.0, 1.0], [-1.0, -1.0]])) == 4  # 2^2 twice, over two
 
 
 def test_spread_and_rank_tell_a_point_from_a_sphere():

@@ -46,9 +46,11 @@ class Views(nn.Module):
         """Give the representation."""
         return self.encoder(x)
 
-    def project(self, x: torch.Tensor) -> torch.Tensor:
-        """Give what the loss compares."""
-        return self.heads["projector"](self.encoder(x))
+    def project(self, one: torch.Tensor, other: torch.Tensor) -> list[torch.Tensor]:
+        """Give what the loss compares of two views; the encoder reads both at once."""
+        views = torch.stack([one, other], dim=1).flatten(0, 1)
+        seen = self.encoder(views).unflatten(0, (-1, 2))
+        return [self.heads["projector"](view) for view in seen.unbind(1)]
 
 
 class BatchNorm(nn.Module):

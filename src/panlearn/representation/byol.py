@@ -86,11 +86,11 @@ class BYOL(SelfSupervised):
     def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
         student, teacher = player.module, player.teacher
         with torch.no_grad():
-            plain = teacher.project(one)
-            first, second = (teacher.heads["norm"](z) for z in (plain, teacher.project(other)))
-        self._note(plain, step)  # a norm would spread what has collapsed
-
-        def guess(x: torch.Tensor) -> torch.Tensor:
-            return student.heads["predictor"](student.heads["norm"](student.project(x)))
-
-        return (guess_losses(guess(one), second) + guess_losses(guess(other), first)) / 2
+            plain = teacher.project(one, other)
+            first, second = (teacher.heads["norm"](z) for z in plain)
+        self._note(plain[0], step)  # a norm would spread what has collapsed
+        guesses = [
+            student.heads["predictor"](student.heads["norm"](z))
+            for z in student.project(one, other)
+        ]
+        return (guess_losses(guesses[0], second) + guess_losses(guesses[1], first)) / 2

@@ -66,7 +66,6 @@ class SimCLR(SelfSupervised):
         return {"projector": head(self.n_components, self.n_components, self.n_projected)}
 
     def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
-        project = player.module.project
-        first, second = project(one), project(other)
+        first, second = player.module.project(one, other)
         self._note(first, step)
         return contrastive_losses(first, second, self.temperature, step)

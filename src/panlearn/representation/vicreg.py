@@ -77,8 +77,7 @@ class VICReg(SelfSupervised):
         return {"projector": head(self.n_components, self.n_components, self.n_projected)}
 
     def _losses(self, player: Any, one: torch.Tensor, other: torch.Tensor, step: Step) -> Any:
-        project = player.module.project
-        first, second = project(one), project(other)
+        first, second = player.module.project(one, other)
         self._note(first, step)
         losses = self.invariance * (first - second).square().mean(dim=1)
         for embedding in (step.gather(first), step.gather(second)):
