@@ -49,6 +49,23 @@ def categories(n=20_000, d=12, seed=0):
     return X[:n], y[:n], X[n:], y[n:]
 
 
+def many_classes(n=20_000, d=24, k=30, seed=0):
+    """Overlapping clouds, one a class, and 5,000 new rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(k, size=n + 5_000)
+    X = (rng.standard_normal((k, d))[y] + rng.standard_normal((len(y), d))).astype(np.float32)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def many_columns(n=200, d=5_000, seed=0):
+    """Few rows with many columns, of which ten tell the class; 1,000 new rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n + 1_000)
+    X = rng.standard_normal((len(y), d)).astype(np.float32)
+    X[:, :10] += 1.5 * y[:, None]
+    return X[:n], y[:n], X[n:], y[n:]
+
+
 def digits():
     X, y = load_digits(return_X_y=True)
     return X[::2], y[::2], X[1::2], y[1::2]
@@ -125,6 +142,20 @@ def workloads() -> Iterator[Workload]:
         score,
         bar=5.0,
     )
+    for name, build in (
+        ("random forest of 60, 2e4 x 24 of 30 classes, 2 threads", many_classes),
+        ("random forest of 60, 200 x 5000, 2 threads", many_columns),
+    ):
+        yield Workload(
+            name,
+            "RandomForestClassifier",
+            build,
+            {
+                "panlearn": fit(RandomForestClassifier(60, n_jobs=2, random_state=0)),
+                "scikit-learn": fit(ensemble.RandomForestClassifier(60, n_jobs=2, random_state=0)),
+            },
+            score,
+        )
     yield Workload(
         "random forest of 100 trees of depth 8, 15 features a node, 5e4 x 30, 2 threads",
         "RandomForestClassifier",

@@ -7,6 +7,7 @@ import pytest
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows, DaskRows, StreamRows
 from panlearn.core.validation import read_rows
 
@@ -88,3 +89,27 @@ def test_sparse_may_be_refused():
     assert read_rows(Any(), sparse.coo_array(X)).X.format == "csr"
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         read_rows(Any(), sparse.csr_array(X), accept_sparse=False)
+
+
+def test_rows_for_a_fitted_model_pass_at_a_look_or_are_validated(monkeypatch):
+    model = Any()
+    read_rows(model, X)
+    assert known_rows(model, X) is X
+    assert known_rows(model, X.astype(np.float32)).dtype == np.float32
+    assert known_rows(model, X.tolist()).dtype == np.float64  # what is no array goes the long way
+    assert known_rows(model, X.astype(">f8")).dtype.isnative
+    for wrong, says in (
+        (X[:, :1], "1 features, but Any is expecting 2"),
+        (X[0], "1D array"),
+        (X[:0], "minimum of 1 is required"),
+        (np.where(X == 2, np.nan, X), "NaN"),
+        (np.where(X == 2, np.inf, X), "infinity"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            known_rows(model, wrong)
+    assert np.isnan(known_rows(model, np.where(X == 2, np.nan, X), allow_nan=True)).sum() == 1
+    with pytest.raises(ValueError, match="infinity"):
+        known_rows(model, np.where(X == 2, np.inf, X), allow_nan=True)
+    model.feature_names_in_ = np.array(["a", "b"], dtype=object)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        known_rows(model, X)

@@ -165,3 +165,22 @@ def test_partial_fit_reports_the_objective_of_its_rows(X):
     weight = np.arange(len(X)) % 3.0
     model = KMeans(3, random_state=0).partial_fit(X, sample_weight=weight)
     assert model.inertia_ == pytest.approx(-model.score(X, sample_weight=weight))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_labels_are_those_of_brute_force(rng, dtype, offset):
+    X = (rng.normal(size=(300, 3)) + (offset if dtype == np.float64 else 0)).astype(dtype)
+    model = KMeans(7, random_state=0).fit(X)
+    distance = ((X[:, None].astype(float) - model.cluster_centers_[None].astype(float)) ** 2).sum(2)
+    np.testing.assert_array_equal(model.predict(X), distance.argmin(axis=1))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.predict(np.asfortranarray(X)), model.labels_)
+
+
+def test_of_equal_centres_the_first_is_nearest(rng):
+    model = KMeans(4, init=np.array([[1.0], [0.0], [1.0], [0.0]]), max_iter=1)
+    with pytest.warns(match="did not converge|fewer than n_clusters"):
+        model.fit([[0.0], [0.0], [1.0], [1.0]])
+    model.cluster_centers_ = np.array([[1.0], [0.0], [1.0], [0.0]])
+    assert model.predict([[0.2], [0.9], [0.5]]).tolist() == [1, 0, 0]

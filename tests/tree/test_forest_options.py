@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import ensemble
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
@@ -18,6 +19,7 @@ from panlearn.tree import (
     RotationForestClassifier,
     export_text,
 )
+from panlearn.tree._features import bin_features
 
 
 def noisy(rng, n=150):
@@ -209,3 +211,16 @@ def test_what_is_not_fitted_says_so(model):
             ask(model, name, arguments)
     with pytest.raises(NotFittedError):
         export_text(model)
+
+
+def test_few_rows_are_binned_as_many_are(rng):
+    X = np.round(rng.normal(size=(60, 5)), 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 3], X[:, 4] = 2.0, np.nan
+    few = bin_features(X, np.ones(60))
+    many = bin_features(np.tile(X, (5, 1)), np.ones(300))  # the same values, by the other way
+    np.testing.assert_array_equal(np.tile(few.columns.bins, (5, 1)), many.columns.bins)
+    np.testing.assert_array_equal(few.cuts, many.cuts)
+    sparse_rows = bin_features(sparse.csr_array(np.nan_to_num(X)), np.ones(60))
+    dense = bin_features(np.nan_to_num(X), np.ones(60))
+    np.testing.assert_array_equal(sparse_rows.columns.bins, dense.columns.bins)

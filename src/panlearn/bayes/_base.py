@@ -15,8 +15,9 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.labels import require_two_classes
 from panlearn.core.learned import shapes
 from panlearn.core.mergeable import Mergeable
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.validation import known_rows, read_rows
+from panlearn.core.validation import read_rows
 
 LOG_ZERO = -1e30  # stands for log 0: no evidence outweighs it, and sums with it stay finite
 

@@ -19,10 +19,11 @@ from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Positive, RandomState
+from panlearn.core.plain import known_rows
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Sums
-from panlearn.core.validation import known_rows, read_rows
+from panlearn.core.validation import read_rows
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import _triangle
-from panlearn.core.validation import known_rows
 from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 

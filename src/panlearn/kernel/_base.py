@@ -14,8 +14,9 @@ from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import Targets, known_rows, read_rows
+from panlearn.core.validation import Targets, read_rows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, Sigmoid

@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.boundary import is_finite
-from panlearn.core.validation import FLOATS, known_rows
+from panlearn.core.plain import known_rows
+from panlearn.core.validation import FLOATS
 
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
 """Up to here squares are floats: of float32 rows in float64, where squares are taken."""
@@ -31,9 +32,12 @@ def checked_rows(
                 **options,
             )
     values = X.data if sparse.issparse(X) else X
-    largest = max(values.max(initial=0), -values.min(initial=0))
-    if np.isnan(largest):
-        largest = max(np.fmax.reduce(values, axis=None), -np.fmin.reduce(values, axis=None))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.flags.c_contiguous and float(np.vdot(values, values)) <= LARGEST[X.dtype] ** 2:
+            return X  # the usual case, in one pass
+    largest = max(
+        np.fmax.reduce(values, axis=None, initial=0), -np.fmin.reduce(values, axis=None, initial=0)
+    )
     if largest > LARGEST[X.dtype]:
         raise ValueError(
             f"X has values up to {largest:.3g}, and {type(estimator).__name__} takes up to "

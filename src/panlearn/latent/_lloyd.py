@@ -23,6 +23,7 @@ from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
 
 CHUNK = 256  # rows whose scores against all centres stay in the cache
+FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
 SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
 Memory = np.dtype([("label", np.int32), ("bound", np.float64)], align=True)
@@ -174,6 +175,40 @@ def assign(
             rows, w, moved, half, *scaled, origin, drift, count, total, labels, bounds
         )
     return memory["label"], inertia
+
+
+def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """Label each row with its nearest centre, as `assign` does, and nothing else."""
+    if centres.size > FEW or sparse.issparse(X):
+        return assign(X, None, centres, origin)[0]
+    moved, labels = centres - origin, np.empty(len(X), np.int32)
+    _label(np.ascontiguousarray(X), moved, 0.5 * (moved**2).sum(axis=1), origin, labels)
+    return labels
+
+
+@jit
+def _label(
+    X: np.ndarray, centres: np.ndarray, half: np.ndarray, origin: np.ndarray, labels: np.ndarray
+) -> None:
+    """argmin_j ½|c_j|² - x·c_j of all rows in double precision, the first of several."""
+    n, d = X.shape
+    across, score, low = np.empty((d, CHUNK)), np.empty(CHUNK), np.empty(CHUNK)
+    for start in range(0, n, CHUNK):
+        size, best = min(CHUNK, n - start), labels[start : start + CHUNK]
+        for a in range(size):
+            best[a], low[a] = 0, np.inf
+            for i in range(d):
+                across[i, a] = X[start + a, i] - origin[i]
+        for j in range(len(half)):
+            for a in range(size):
+                score[a] = half[j]
+            for i in range(d):
+                factor = centres[j, i]
+                for a in range(size):
+                    score[a] -= across[i, a] * factor
+            for a in range(size):
+                best[a] = np.int32(j) if score[a] < low[a] else best[a]
+                low[a] = min(low[a], score[a])
 
 
 @jit(fastmath={"reassoc", "contract", "nnan"})

@@ -55,11 +55,15 @@ class Problem:
         self.shape, self.dtype, self.share = X.shape, X.dtype, share
         self.penalty_W, self.penalty_H, self.weight = penalty_W, penalty_H, weight
         self.blocks = blocks_of(X)
+        d = X.shape[1]
+        self.features = [slice(start, start + FEATURES) for start in range(0, d, FEATURES)]
         self.total = sum(float(weight[part] @ _row_sums(B)) for part, B in self.blocks)
         self.squares = sum(float(weight[part] @ _row_squares(B)) for part, B in self.blocks)
 
     def sums(self, function: Callable[[slice, Any], tuple[Any, ...]]) -> list[Any]:
         """Add what a function of each block returns, in the order of the blocks."""
+        if len(self.blocks) == 1:
+            return list(function(*self.blocks[0]))
         return _add(self.share(lambda block: function(*block), self.blocks))
 
     def sweeps(self, k: int) -> int:
@@ -98,12 +102,11 @@ def frobenius_step(problem: Problem, W: np.ndarray, Ht: np.ndarray, update: Upda
         return X.T @ weighted, rows.T @ weighted
 
     cross, gram_W = problem.sums(pass_over)
-    parts = [part for part, _ in row_blocks(Ht, FEATURES)]
 
     def update_features(part: slice) -> None:
         update(Ht[part], cross[part], gram_W, problem.penalty_H)
 
-    list(problem.share(update_features, parts))
+    list(problem.share(update_features, problem.features))
     fit = 0.5 * float(np.vdot(gram_W, Ht.T @ Ht)) - float(np.vdot(cross, Ht))
     return 0.5 * problem.squares + fit + problem.penalty(W, Ht)
 

@@ -27,7 +27,7 @@ from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, nearest
 
 
 @dataclass(eq=False, repr=False)
@@ -251,7 +251,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         -------
         ndarray of shape (n_samples,)
         """
-        return self._nearest(X)[0]
+        X, centres = self._check(X), self.cluster_centers_.astype(float)
+        return nearest(X, centres, centres.mean(axis=0))
 
     def transform(self, X: Any) -> np.ndarray:
         """Give the distances of each row from the centres.

@@ -255,7 +255,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
                 loop.record(
                     objective=objective,
                     change=abs(previous - objective) / scale if scale > 0 else 0.0,
-                    attributes=functools.partial(dict, components_=Ht.T.copy()),
+                    attributes=lambda: {"components_": Ht.T.copy()},
                 )
                 previous = objective
 

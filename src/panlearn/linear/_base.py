@@ -12,7 +12,7 @@ from panlearn.core.boundary import is_finite
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
-from panlearn.core.validation import known_rows
+from panlearn.core.plain import known_rows
 
 
 def finite(values: np.ndarray, dtype: Any) -> np.ndarray:

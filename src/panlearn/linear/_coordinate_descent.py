@@ -142,8 +142,8 @@ def improve(
         if not cut_short:
             break
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
-    for _ in range(_EPOCHS if cut_short else 1):
-        quadratic.descend(l1, l2, penalty.positive, coef, gradient)
+    epochs = _EPOCHS if cut_short else quadratic.epochs_at_once(coef.size)
+    quadratic.descend(l1, l2, penalty.positive, coef, gradient, epochs)
 
 
 def _newton_step(

@@ -17,6 +17,8 @@ import numpy as np
 
 from panlearn.core.jit import jit
 
+_CHEAP = 1 << 12  # multiplications that take no longer than to call for them
+
 
 @jit
 def _minimise_one(pull: float, curvature: float, l1: float, positive: bool) -> float:
@@ -33,19 +35,30 @@ def _minimise_one(pull: float, curvature: float, l1: float, positive: bool) -> f
 
 @jit
 def descend(
-    gram: np.ndarray, l1: float, l2: float, positive: bool, coef: np.ndarray, gradient: np.ndarray
+    gram: np.ndarray,
+    l1: float,
+    l2: float,
+    positive: bool,
+    coef: np.ndarray,
+    gradient: np.ndarray,
+    epochs: int,
 ) -> None:
-    """One epoch of coordinate descent in place; gradient = c − (gram + l2 I) coef."""
-    for j in range(coef.size):
-        curvature = gram[j, j] + l2
-        new = _minimise_one(gradient[j] + curvature * coef[j], curvature, l1, positive)
-        if new != coef[j]:
-            step = new - coef[j]
-            coef[j] = new
-            row = gram[j]
-            for i in range(coef.size):
-                gradient[i] -= step * row[i]
-            gradient[j] -= step * l2
+    """Epochs of coordinate descent in place till none moves; gradient = c − (gram + l2 I) coef."""
+    moves = True
+    while moves and epochs > 0:
+        moves = False
+        epochs -= 1
+        for j in range(coef.size):
+            curvature = gram[j, j] + l2
+            new = _minimise_one(gradient[j] + curvature * coef[j], curvature, l1, positive)
+            if new != coef[j]:
+                moves = True
+                step = new - coef[j]
+                coef[j] = new
+                row = gram[j]
+                for i in range(coef.size):
+                    gradient[i] -= step * row[i]
+                gradient[j] -= step * l2
 
 
 @jit
@@ -100,11 +113,21 @@ class GramQuadratic:
         """How many products take the time of a factorisation: measured."""
         return size // 20
 
+    def epochs_at_once(self, size: int) -> int:
+        """How many epochs over so many coefficients cost no more than to call for one."""
+        return 1 + _CHEAP // size**2
+
     def descend(
-        self, l1: float, l2: float, positive: bool, coef: np.ndarray, gradient: np.ndarray
+        self,
+        l1: float,
+        l2: float,
+        positive: bool,
+        coef: np.ndarray,
+        gradient: np.ndarray,
+        epochs: int = 1,
     ) -> None:
-        """One epoch of coordinate descent in place."""
-        descend(self.matrix, l1, l2, positive, coef, gradient)
+        """Epochs of coordinate descent in place."""
+        descend(self.matrix, l1, l2, positive, coef, gradient, epochs)
 
 
 class SparseQuadratic:
@@ -129,17 +152,27 @@ class SparseQuadratic:
         """A factorisation would be dense: as many products as could be of use."""
         return size
 
+    def epochs_at_once(self, size: int) -> int:
+        """One: each walks all rows."""
+        return 1
+
     def descend(
-        self, l1: float, l2: float, positive: bool, coef: np.ndarray, gradient: np.ndarray
+        self,
+        l1: float,
+        l2: float,
+        positive: bool,
+        coef: np.ndarray,
+        gradient: np.ndarray,
+        epochs: int = 1,
     ) -> None:
-        """One epoch of coordinate descent in place."""
-        X, before = self._columns, coef.copy()
-        residual = np.zeros(X.shape[0], dtype=X.dtype)
-        columns, penalty = (X.data, X.indices, X.indptr), (l1, l2, positive)
-        centring = self._mean, self._total
-        descend_sparse(columns, *centring, self.diagonal, penalty, coef, gradient, residual)
-        change = coef - before
-        gradient -= self.product(change) + l2 * change
+        """Epochs of coordinate descent in place."""
+        X, penalty, centring = self._columns, (l1, l2, positive), (self._mean, self._total)
+        columns = (X.data, X.indices, X.indptr)
+        for _ in range(epochs):
+            before, residual = coef.copy(), np.zeros(X.shape[0], dtype=X.dtype)
+            descend_sparse(columns, *centring, self.diagonal, penalty, coef, gradient, residual)
+            change = coef - before
+            gradient -= self.product(change) + l2 * change
 
 
 Quadratic = GramQuadratic | SparseQuadratic

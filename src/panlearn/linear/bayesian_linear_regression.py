@@ -16,11 +16,12 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import NonNegative, Positive, RandomState
+from panlearn.core.plain import known_rows
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import RootMoments
-from panlearn.core.validation import known_rows, read_rows
+from panlearn.core.validation import read_rows
 from panlearn.linear._base import LinearRegressor, finite
 from panlearn.linear._least_squares import EPS, root_of
 from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean

@@ -15,8 +15,9 @@ from panlearn.core.estimator import fitting
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows
-from panlearn.core.validation import FLOATS, known_rows, read_rows
+from panlearn.core.validation import FLOATS, read_rows
 from panlearn.linear._base import MultiTargetRegressor, finite, lengths
 from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
 from panlearn.linear._recursive_kernels import absorb

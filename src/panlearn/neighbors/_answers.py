@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.learned import shapes
+from panlearn.neighbors._ball import Ball
 from panlearn.neighbors._base import StoredRows
-from panlearn.neighbors._search import Ball
 
 
 class VotingRows(ClassifierMixin, StoredRows):

@@ -16,11 +16,13 @@ from panlearn.core.documentation import inherit_documentation
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Bounds, Jobs, Positive
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import Targets, known_rows, read_rows
+from panlearn.core.validation import Targets, read_rows
 from panlearn.core.warning import warn
+from panlearn.neighbors._ball import Ball
 from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
-from panlearn.neighbors._search import Ball, NeighborIndex
+from panlearn.neighbors._search import NeighborIndex
 
 
 @dataclass(eq=False, repr=False)

@@ -10,8 +10,9 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
+from panlearn.neighbors._ball import Ball, balls, joined
 from panlearn.neighbors._kernels import keep_smallest
-from panlearn.neighbors._search import Ball, Found, _heaps, _in_order, balls, joined
+from panlearn.neighbors._search import Found, _heaps, _in_order
 
 BLOCK = 1 << 22
 """Distances that are made at a time."""

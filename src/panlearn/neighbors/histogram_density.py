@@ -16,10 +16,11 @@ from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Bounds, RandomState
+from panlearn.core.plain import known_rows
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import LabelCounts
-from panlearn.core.validation import known_rows, read_rows
+from panlearn.core.validation import read_rows
 
 MOST_BINS = 1 << 24
 

@@ -14,8 +14,9 @@ from panlearn.core.parameters import Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import Targets
 from panlearn.neighbors._answers import AveragedRows, VotingRows
+from panlearn.neighbors._ball import Ball
 from panlearn.neighbors._base import StoredRows
-from panlearn.neighbors._search import Ball, Found
+from panlearn.neighbors._search import Found
 
 
 @dataclass(eq=False, repr=False)

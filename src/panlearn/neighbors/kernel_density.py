@@ -16,10 +16,11 @@ from panlearn.core.density import Density
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, RandomState
+from panlearn.core.plain import known_rows
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.threads import threads
-from panlearn.core.validation import known_rows, read_rows
+from panlearn.core.validation import read_rows
 from panlearn.neighbors._kernels import powered_distances
 
 BLOCK = 1 << 20  # distances that a thread has in memory

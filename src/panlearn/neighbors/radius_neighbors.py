@@ -12,8 +12,8 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import NonNegative
 from panlearn.neighbors._answers import AveragedRows, VotingRows
+from panlearn.neighbors._ball import Ball
 from panlearn.neighbors._base import StoredRows
-from panlearn.neighbors._search import Ball
 
 
 @dataclass(eq=False, repr=False)

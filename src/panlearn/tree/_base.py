@@ -24,8 +24,9 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.jit import jit
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
+from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import known_rows, read_rows, reject_hidden
+from panlearn.core.validation import read_rows, reject_hidden
 
 MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 

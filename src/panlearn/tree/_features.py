@@ -21,6 +21,7 @@ from panlearn.tree._split import MISSING, TOP
 
 BLOCK_BYTES = 1 << 25
 BLOCK_ROWS = 1 << 14
+BLOCK_COLUMNS = 1 << 10
 NO_SIGN = np.zeros(0, dtype=np.int8)
 
 
@@ -123,13 +124,33 @@ def bin_features(
     # a row lies in one cache line, of which a node looks at several features
     bins = np.full((n, d), MISSING, dtype=np.uint8)
     thresholds = np.full((d, MISSING), np.inf)
-    with threads(n_jobs) as run:
-        columns = run(lambda x: _bins(x, weight), dense_columns(X))
-        for j, (cuts, places) in enumerate(columns):
-            thresholds[j, : len(cuts)] = cuts
-            bins[:, j] = places
+    if n <= MISSING and not sparse.issparse(X):
+        for start in range(0, d, BLOCK_COLUMNS):
+            part = slice(start, start + BLOCK_COLUMNS)
+            _bin_few(X[:, part], bins[:, part], thresholds[part])
+    else:
+        with threads(n_jobs) as run:
+            columns = run(lambda x: _bins(x, weight), dense_columns(X))
+            for j, (cuts, places) in enumerate(columns):
+                thresholds[j, : len(cuts)] = cuts
+                bins[:, j] = places
     no_order = np.empty((d, 0), np.int32)
     return Binned(Columns(no_order, no_order, bins, sign), thresholds)
+
+
+def _bin_few(X: np.ndarray, bins: np.ndarray, thresholds: np.ndarray) -> None:
+    """Fill in what `_bins` gives of each column, where each value of each may have its bin."""
+    values = X.T.astype(np.float64)
+    order = np.argsort(values, axis=1)
+    values = np.take_along_axis(values, order, axis=1)
+    known = ~np.isnan(values)
+    new = (values[:, 1:] != values[:, :-1]) & known[:, 1:]
+    places = np.zeros(values.shape, dtype=np.int64)
+    np.cumsum(new, axis=1, out=places[:, 1:])
+    column, row = np.nonzero(new)
+    cuts = midpoints(values[column, row], values[column, row + 1])
+    thresholds[column, places[column, row]] = cuts
+    np.put_along_axis(bins.T, order, np.where(known, places, MISSING).astype(np.uint8), axis=1)
 
 
 def _bins(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
