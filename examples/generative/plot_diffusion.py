@@ -19,15 +19,15 @@ from panlearn.generative import DiffusionModel
 X, y = load_digits(return_X_y=True)
 X = X.reshape(-1, 8, 8).astype(np.float32)
 model = DiffusionModel(
-    (32, 64),
+    (16, 32),
     200,
     prediction="velocity",
     sampler="ddim",
     n_sampling_steps=20,
-    guidance=2.0,
-    max_epochs=100,
+    max_epochs=80,
+    learning_rate=4e-3,
     schedule="cosine",
-    ema_decay=0.995,
+    ema_decay=0.99,
     random_state=0,
 ).fit(X, y)
 

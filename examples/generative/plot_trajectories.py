@@ -49,7 +49,13 @@ left.set(title="seen, true (wide) and learned", xlabel="prey", ylabel="predators
 # The flow, trained by matching velocities; its solution is dense, so that lines can be drawn.
 X = make_moons(2000, noise=0.06, random_state=0)[0].astype(np.float32)
 flow = ContinuousNormalizingFlow(
-    (128, 128), "silu", max_epochs=200, batch_size=256, learning_rate=5e-3, random_state=0
+    (96, 96, 96),
+    frequencies=6,
+    max_epochs=200,
+    batch_size=256,
+    learning_rate=1e-2,
+    ema_decay=0.99,
+    random_state=0,
 ).fit(X)
 noise = torch.tensor(rng.normal(size=(60, 2)), dtype=torch.float32)
 with torch.no_grad():

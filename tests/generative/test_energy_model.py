@@ -124,6 +124,19 @@ def test_energies_without_bound_or_number_are_not_entered():
 # -- what is learned ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("hidden", [(), 8, (8, 6)])
+def test_a_model_begins_as_the_standard_normal(hidden, rng):
+    X = rng.normal(size=(30, 3)) * [1, 10, 100] + 5
+    model = EnergyModel(hidden, learning_rate=1e-12, batch_size=30, **QUICK).fit(X)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(model.energy(X), (z**2).sum(axis=1) / 2, rtol=1e-8)
+    assert model.module_.network(torch.as_tensor(z)).shape == (30, 1)  # one number a row
+    chains = model.weights_["chains"]
+    assert chains.shape == (30, 3)
+    assert abs(chains.mean()) < 5 / 90**0.5
+    assert 0.6 < chains.std() < 1.4
+
+
 class Quadratic(nn.Module):
     """An addition to the energy that is quadratic, so that the model is a normal."""
 
@@ -235,6 +248,24 @@ def test_processes_share_chains(rng):
         if high > low:
             torch.testing.assert_close(part, losses[low:high])
         assert torch.equal(module.chains, moved)
+
+
+def test_a_process_without_a_row_moves_the_first_chain_and_keeps_none(rng):
+    first = torch.as_tensor(rng.normal(size=(1, 2)))
+
+    class Two:
+        world = 2
+
+        def gather(self, rows):
+            assert len(rows) == 0
+            return first + 1  # what the other process moved
+
+    module = perceptron(2, first.clone())
+    stands_in = torch.zeros(1, 2, dtype=torch.float64)
+    losses = contrastive_losses(2, 0.1, 0.0)(module, (stands_in,), step(0, 1, 1, Two()))
+    moved, _ = langevin(module, first, step(0, 1, 1), 2, 0.1)
+    torch.testing.assert_close(losses, module(stands_in) - module(moved))
+    assert torch.equal(module.chains, first + 1)
 
 
 @pytest.mark.parametrize("way", WAYS)

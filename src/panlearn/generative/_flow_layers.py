@@ -261,7 +261,11 @@ class Autoregressive(nn.Module):
                 low, high = before[level], int((self._degrees[level] <= rank).sum())
                 if high > low:
                     part = torch.addmm(b[low:high], w[low:high, :known], states[level][:known])
-                    states[level + 1][low:high] = self.activation(part)
+                    part = self.activation(part)
+                    if len(part) == len(w):  # all at once, as of two columns: no copy
+                        states[level + 1] = part
+                    else:
+                        states[level + 1][low:high] = part
                 before[level] = known = high
             rows = slice(column * self._n, (column + 1) * self._n)
             parameters = torch.addmm(bias[rows], weight[rows, :known], states[-1][:known])

@@ -27,7 +27,6 @@ from panlearn.generative._sizes import Sizes, hidden_sizes
 from panlearn.neural._draws import Draws
 from panlearn.neural._moves import Objective
 
-
 SMOOTH = 0.3  # deviations; what data do not vary within, unless the network says so
 
 
@@ -39,9 +38,9 @@ class ScoreNetwork(nn.Module):
         n(x / \sqrt v,\ t), \qquad v = a^2 + \sigma^2
 
     The network begins with zero. Losses weigh scores by the variance of the noise, so that n is
-    hardly learned where there is little of it and stays what it was for more: multiplied by a number
-    that grows with one over the noise, as denoising asks for, it would be wrong by that factor for
-    data that are smooth. Here it is multiplied by three at most; thin data ask for a large n.
+    hardly learned where there is little of it and stays what it is where there is more: times a
+    number that grows with one over the noise, as denoising asks for, it would be wrong by that
+    factor for data that are smooth. Here that number is three at most; thin data ask for a large n.
     """
 
     def __init__(self, network: Any, process: Process) -> None:
@@ -193,7 +192,9 @@ class ScoreModel(Density, UnconditionalModel):
         Returns
         -------
         ndarray of the shape of X
-            Per unit of each column; zero for one that does not vary.
+            Per unit of each column; zero for one that does not vary. Training says little of scores
+            where there is little noise: after a few hundred steps on 300 rows of a normal they are
+            off by a fifth to a third of their size.
         """
         X = self._examples(X)
         module = self.module_
