@@ -12,6 +12,8 @@ in each document. Nobody names the topics; their words do.
 
 from pydoc_data.topics import topics
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -38,5 +40,5 @@ for k, (axis, top) in enumerate(zip(axes[:, 1:].ravel(), model.top_words(8), str
     place = {word: i for i, word in enumerate(model.words_)}
     axis.barh(top[::-1], [model.components_[k, place[word]] for word in top[::-1]], color=f"C{k}")
     about = ", ".join(names[i] for i in np.argsort(-shares[:, k])[:3])
-    axis.set_title(f"{k + 1}: {about}", fontsize=8)
+    axis.set_title(textwrap.fill(f"{k + 1}: {about}", 36), fontsize=8)
 plt.show()

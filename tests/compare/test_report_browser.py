@@ -80,7 +80,7 @@ def values(page, column):
 
 def test_every_plot_is_drawn(page):
     widths = page.locator("img").evaluate_all("images => images.map(i => i.naturalWidth)")
-    assert len(widths) == 6
+    assert len(widths) == 7
     assert min(widths) > 0
 
 
@@ -130,3 +130,21 @@ def test_a_model_links_to_its_code_and_the_button_copies_it(page):
 def test_the_page_itself_does_not_scroll_sideways(page):
     overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert overflow <= 0
+
+
+def test_names_break_between_words_on_a_phone(page):
+    """Every piece of a name that stands on a line of its own is a word, or several."""
+    lines = page.locator("tbody th a").evaluate_all(
+        """links => links.map(link => {
+            const range = document.createRange(), found = [];
+            for (const node of link.childNodes) {
+                if (node.nodeType !== Node.TEXT_NODE) continue;
+                range.selectNodeContents(node);
+                const tops = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+                found.push([node.textContent, tops.size]);
+            }
+            return found;
+        })"""
+    )
+    assert any(len(pieces) > 1 for pieces in lines)
+    assert all(size == 1 for pieces in lines for _, size in pieces)

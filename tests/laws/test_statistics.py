@@ -226,7 +226,8 @@ def _numbers(statistic):
             "mean": statistic.mean,
             "scatter": statistic.scatter,
         }
-    return {f.name: getattr(statistic, f.name) for f in fields(statistic)}
+    # the second part of a mean is what rounding left
+    return {f.name: getattr(statistic, f.name) for f in fields(statistic) if f.name != "rest"}
 
 
 def close(one, other, rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -68,6 +69,11 @@ def fact_list(facts: dict[str, str]) -> str:
 def duration(seconds: float) -> str:
     """Write a time with a unit that suits it."""
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def breakable(name: str) -> str:
+    """A name as HTML that a narrow screen breaks between its words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", escape(name))
 
 
 def number(value: float) -> str:

@@ -12,7 +12,7 @@ from panlearn.compare.density_recipe import density_row_code
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.metrics import Metric
 from panlearn.compare.overview import overview_sentence, overviews
-from panlearn.compare.page import duration, fact_list, figure, note_list, number, page
+from panlearn.compare.page import breakable, duration, fact_list, figure, note_list, number, page
 from panlearn.compare.pictures import pictures
 from panlearn.compare.recipe import row_code
 from panlearn.compare.scoring import Row
@@ -81,7 +81,7 @@ def _overview_table(frame: pd.DataFrame, metric: Metric) -> str:
     places = frame[names].rank(ascending=metric.sign < 0, pct=True)
     rows = []
     for model, values in frame.iterrows():
-        cells = f'<th scope="row" data-value="{escape(str(model))}">{escape(str(model))}</th>'
+        cells = f'<th scope="row" data-value="{escape(str(model))}">{breakable(str(model))}</th>'
         cells += f'<td data-value="{values["mean rank"]!r}">{values["mean rank"]:.1f}</td>'
         for name in names:
             if np.isnan(values[name]):
@@ -145,7 +145,7 @@ def _row(board: Leaderboard, row: Row, prefix: str) -> str:
     kind = "failed" if row.failed else "baseline" if row.name == BASELINE else ""
     kind = "best" if row is board.best else kind
     name = escape(row.name)
-    link = f'<a href="#{_anchor(row, prefix)}">{name}</a>'
+    link = f'<a href="#{_anchor(row, prefix)}">{breakable(row.name)}</a>'
     if row is board.best:
         link += ' <span class="tag">best</span>'
     elif board.ties(row):

@@ -29,7 +29,7 @@ from panlearn.graphical._counts import Families, Tables
 from panlearn.graphical._known import KnownTables
 from panlearn.graphical._structure import chow_liu, topological_order
 
-MOST_STATES = 20  # of a column of fractions, which may be a quantity
+MOST_STATES = 100  # of a column of fractions; one that has more, and hardly one twice, is a quantity
 
 
 @dataclass(eq=False, repr=False)
