@@ -23,7 +23,7 @@ SLOW = {"GPT"}
 
 
 def _fit(cls, library, *data, **more):
-    model = library.brief(cls, **OPTIONS.get(cls.__name__, {}))
+    model = library.make(cls, **OPTIONS.get(cls.__name__, {}))
     return library.quietly(lambda: model.fit(*data, **more))
 
 

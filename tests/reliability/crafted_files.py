@@ -143,9 +143,9 @@ def ask(model, X, y):
     for name in (*ASKED, "partial_fit"):
         try:
             method = getattr(model, name, None)
-            if name == "sample" and method is not None:
+            if name == "sample" and callable(method):
                 method(2, random_state=0)
-            elif method is not None:
+            elif callable(method):
                 method(X, y) if name == "partial_fit" else method(X)
         except Exception:
             fine = False
@@ -198,7 +198,9 @@ def main(folder, seed, count):
         for path in sorted(Path(folder).glob("*.panlearn")):
             metadata, arrays = read_tensors(path)
             structure = json.loads(metadata["structure"])
-            X, y = Library.problem(classes[path.stem], n=15)
+            X, y = Library.problem(classes[path.stem], n=30)
+            if outcome(path, X, y) != "answered":  # else a question that is wrong would hide much
+                wrong.append(f"{path.stem} as it was saved: does not answer")
             rng = np.random.default_rng([int(seed), sum(map(ord, path.stem))])
             for _ in range(int(count)):
                 *parts, done = crafted(structure, arrays, rng)

@@ -1,6 +1,5 @@
 """Files with valid checksums and false contents: a refusal or a wrong model, and nothing else."""
 
-import copy
 import datetime
 import json
 import os
@@ -18,14 +17,12 @@ SCRIPT = Path(__file__).with_name("crafted_files.py")
 
 
 def _taught(cls, library):
-    """A model that has also learned online, if it can: it then holds what it goes on from."""
+    """A model that has learned online, if it can: it then holds what it goes on from."""
+    if not hasattr(cls, "partial_fit"):
+        return library.fitted(cls)
     X, y = library.problem(cls)
-    model = library.fitted(cls)
-    if hasattr(cls, "partial_fit"):
-        more = {"classes": np.unique(y)} if is_classifier(cls()) else {}
-        model = copy.deepcopy(model)
-        library.quietly(lambda: model.partial_fit(X, y, **more))
-    return model
+    more = {"classes": np.unique(y)} if is_classifier(cls()) else {}
+    return library.quietly(lambda: library.brief(cls).partial_fit(X, y, **more))
 
 
 @pytest.mark.slow
@@ -35,7 +32,7 @@ def test_a_crafted_file_is_refused_or_makes_a_wrong_model(library, tmp_path, tal
         panlearn.save(_taught(cls, library), tmp_path / f"{name}.panlearn")
     seed = os.environ.get("PANLEARN_SEED", str(datetime.date.today().toordinal()))
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path), seed, "12"],
+        [sys.executable, str(SCRIPT), str(tmp_path), seed, "8"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -45,4 +42,4 @@ def test_a_crafted_file_is_refused_or_makes_a_wrong_model(library, tmp_path, tal
     for outcome, number in report["outcomes"].items():
         tally["crafted files", outcome] += number
     assert not report["wrong"], f"PANLEARN_SEED={seed}: {report['wrong']}"
-    assert sum(report["outcomes"].values()) == 12 * len(panlearn.all_estimators())
+    assert sum(report["outcomes"].values()) == 8 * len(panlearn.all_estimators())
