@@ -1,4 +1,5 @@
 import json
+import re
 
 import panlearn
 from panlearn.cli.catalogue import describe, sections
@@ -10,7 +11,8 @@ def test_list_has_every_public_method(run):
     names = {method["name"] for method in found}
     assert {name for name, _ in panlearn.all_estimators()} <= names
     assert all(method["summary"] and "\n" not in method["summary"] for method in found)
-    assert not [m["name"] for m in found if "\\" in m["summary"] or ":math:" in m["summary"]]
+    bare = {m["name"]: re.sub("``.*?``", "", m["summary"]) for m in found}
+    assert not [name for name, text in bare.items() if "\\" in text or ":math:" in text]
     ridge = next(m for m in found if m["name"] == "Ridge")
     assert (ridge["family"], ridge["kind"]) == ("linear", "regressor")
 

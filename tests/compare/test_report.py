@@ -61,7 +61,14 @@ def make(mixed_once):
         (
             "price",
             ["Ridge", "sklearn.ensemble.VotingRegressor"],
-            ["Scores", "Predicted and actual", "Residuals", "Learning", "Importance", "Coefficients"],
+            [
+                "Scores",
+                "Predicted and actual",
+                "Residuals",
+                "Learning",
+                "Importance",
+                "Coefficients",
+            ],
         ),
         (
             "sex",

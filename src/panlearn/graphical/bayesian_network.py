@@ -29,7 +29,9 @@ from panlearn.graphical._counts import Families, Tables
 from panlearn.graphical._known import KnownTables
 from panlearn.graphical._structure import chow_liu, topological_order
 
-MOST_STATES = 100  # of a column of fractions; one that has more, and hardly one twice, is a quantity
+MOST_STATES = (
+    100  # of a column of fractions; one that has more, and hardly one twice, is a quantity
+)
 
 
 @dataclass(eq=False, repr=False)
