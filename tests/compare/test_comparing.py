@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_wine
 from sklearn.metrics import balanced_accuracy_score, f1_score
+from sklearn.tree import DecisionTreeClassifier
 
 import panlearn
 from panlearn.bayes import GaussianNB
@@ -198,3 +199,11 @@ def test_a_date_is_no_target(dates, rng):
     frame = pd.DataFrame({"x": rng.normal(size=40), "when": dates})
     with pytest.raises(DataError, match="'when' holds dates; turn them into a number"):
         panlearn.compare(frame, "when")
+
+
+def test_a_model_that_says_the_same_of_every_row_has_no_threshold(rare):
+    stump = DecisionTreeClassifier(max_depth=1, min_samples_leaf=900)
+    board = panlearn.compare(rare[:1000], "state", models=[stump], cv=2, time_limit=None)
+    row = board["DecisionTreeClassifier"]
+    assert not row.failed, row.error
+    assert (row.pipeline.predict(rare.drop(columns="state")) == "well").all()

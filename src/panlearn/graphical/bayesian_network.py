@@ -29,9 +29,7 @@ from panlearn.graphical._counts import Families, Tables
 from panlearn.graphical._known import KnownTables
 from panlearn.graphical._structure import chow_liu, topological_order
 
-MOST_STATES = (
-    100  # of a column of fractions; one that has more, and hardly one twice, is a quantity
-)
+MOST_STATES = 100  # of fractions, hardly one of which comes twice: more are a quantity
 
 
 @dataclass(eq=False, repr=False)
