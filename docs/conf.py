@@ -42,6 +42,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "gallery.strict"),
+    "reset_modules_order": "both",
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -51,13 +52,17 @@ html_css_files = ["panlearn.css", "atlas.css"]
 html_js_files = ["atlas.js"]
 html_show_sourcelink = False
 html_sidebars = {
-    page: [] for page in ("index", "map", "benchmarks", "claims", "errata", "curriculum", "status")
+    page: []
+    for page in (
+        *("index", "map", "benchmarks", "claims", "errata", "curriculum", "status"),
+        "migration/*",
+    )
 }
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -274,7 +274,9 @@ class Library:
             X -= X.min() if wants.positive_only else 0
             return np.round(X) if wants.categorical else X, y
         signal = X @ direction + 0.5 + rng.normal(size=n)
-        X -= X.min() if get_tags(cls()).input_tags.positive_only else 0
+        wants = get_tags(cls()).input_tags
+        X -= X.min() if wants.positive_only else 0
+        X = np.round(X) if wants.categorical else X
         return X, (signal if is_regressor(cls()) else None)
 
     @staticmethod

@@ -14,7 +14,7 @@ import panlearn
 # The families that belong together have one colour.
 GROUPS = {
     "mathematics": ("theory", "optimize"),
-    "supervised": ("linear", "bayes", "neighbors", "kernel", "tree"),
+    "supervised": ("preprocessing", "linear", "bayes", "neighbors", "kernel", "tree"),
     "probabilistic": ("latent", "sequence", "montecarlo", "graphical"),
     "text": ("text", "retrieval"),
     "deep": ("neural", "transformer", "statespace", "generative", "representation", "alignment"),

@@ -32,7 +32,7 @@ def ratio_chart(measured: Measured) -> str:
         at = place(measured.bar)
         bar = f'<line class="bar" x1="{at:.1f}" x2="{at:.1f}" y1="3" y2="{HEIGHT - 3}"/>'
     return (
-        f'<svg class="ratio {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<svg class="measure {kind}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(words)}"><title>{escape(words)}</title>'
         f'<line class="one" x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{HEIGHT}"/>{bar}'
         f'<line class="stem" x1="{min(one, middle):.1f}" x2="{max(one, middle):.1f}" '
@@ -57,7 +57,7 @@ def axis() -> str:
         f'<text x="{place(at):.1f}" y="13" text-anchor="middle">{label}</text>'
         for at, label in ticks
     )
-    return f'<svg class="ratio axis" viewBox="0 0 {WIDTH} 16" aria-hidden="true">{marks}</svg>'
+    return f'<svg class="measure axis" viewBox="0 0 {WIDTH} 16" aria-hidden="true">{marks}</svg>'
 
 
 def short(value: float) -> str:

@@ -1,13 +1,16 @@
-"""The gallery: a warning in an example is an error, and so is a picture with nothing on it."""
+"""The gallery: a warning of an example is an error, and so is a picture with nothing on it."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 from facts import DOCS, EXAMPLES
 from sphinx.errors import ExtensionError
+
+_held = warnings.catch_warnings()
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -16,18 +19,25 @@ def setup(app: Any) -> dict[str, bool]:
     return {"parallel_read_safe": True}
 
 
-def strict(conf: dict[str, Any], script: str | None) -> None:
-    """Make the warnings of an example errors; sphinx-gallery calls this before each."""
-    warnings.simplefilter("error")
+def strict(conf: dict[str, Any], script: str | None, when: str) -> None:
+    """Make errors of the warnings that lines of an example give, while it runs."""
+    global _held
+    if when == "after":
+        _held.__exit__(None, None, None)
+        return
+    _held = warnings.catch_warnings()
+    _held.__enter__()
+    warnings.filterwarnings("error", module="__main__")
     warnings.filterwarnings("ignore", message=".*non-interactive.*")  # what plt.show() says there
 
 
 def check_pictures(app: Any) -> None:
     """Refuse examples without a picture, and pictures of one colour."""
-    if not app.config.sphinx_gallery_conf.get("plot_gallery", True):
+    conf = app.config.sphinx_gallery_conf
+    if not conf["plot_gallery"]:
         return
-    bad = [str(path.relative_to(EXAMPLES)) for path in EXAMPLES.glob("*/plot_*.py") if empty(path)]
-    if bad:
+    run = [p for p in EXAMPLES.glob("*/plot_*.py") if re.search(conf["filename_pattern"], str(p))]
+    if bad := [str(path.relative_to(EXAMPLES)) for path in run if empty(path)]:
         raise ExtensionError(f"examples without a picture, or with an empty one: {', '.join(bad)}")
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from facts import DOCS
-from writing import indented, title
+from writing import indented, title, write
 
 FOLDER = DOCS / "migration"
 _CELL = re.compile(r"^# %% (data|theirs|ours|same)(?:: (.*))?\n", re.MULTILINE)
@@ -47,15 +48,24 @@ def write_migration() -> None:
     """Write a page for each script, and their index."""
     for path in scripts():
         text, cells = read(path)
-        page = text + "\n\n" + "".join(_block(cell) for cell in cells)
-        (FOLDER / f"{path.stem}.rst").write_text(page, encoding="utf-8")
+        page = text + "\n\n" + "".join(_blocks(cells))
+        write(f"{path.stem}.rst", page, FOLDER)
     words = "The same work in the package you know and in panlearn, side by side. Every pair is\n"
     words += "run by a test that compares their numbers.\n\n"
     tree = indented(".. toctree::", [":maxdepth: 1", "", *(path.stem for path in scripts())])
-    (FOLDER / "index.rst").write_text(title("Coming from") + words + tree, encoding="utf-8")
+    write("index.rst", title("Coming from") + words + tree, FOLDER)
 
 
-def _block(cell: Cell) -> str:
-    code = indented(".. code-block:: python", ["", *cell.code.splitlines()])
-    boxed = indented(f".. container:: {cell.role}", ["", *code.splitlines()])
-    return (title(cell.about, "-") if cell.about else "") + boxed
+def _blocks(cells: list[Cell]) -> Iterator[str]:
+    """Give the code of each cell; what is theirs and what is ours stand side by side."""
+    left = ""
+    for cell in cells:
+        code = indented(".. code-block:: python", ["", *cell.code.splitlines()])
+        boxed = indented(f".. container:: {cell.role}", ["", *code.splitlines()])
+        if cell.role == "theirs":
+            yield title(cell.about, "-")
+            left = boxed
+        elif cell.role == "ours":
+            yield indented(".. container:: pair", ["", *left.splitlines(), *boxed.splitlines()])
+        else:
+            yield boxed

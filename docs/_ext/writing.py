@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from facts import API
 
+written: set[Path] = set()  # in this build
 
-def write(name: str, text: str) -> None:
-    """Write a page of the reference."""
-    (API / name).write_text(text, encoding="utf-8")
+
+def write(name: str, text: str, folder: Path = API) -> None:
+    """Write a page; one that says so already keeps its time, and Sphinx does not read it again."""
+    path = folder / name
+    written.add(path)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def title(text: str, line: str = "=") -> str:

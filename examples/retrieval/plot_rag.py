@@ -27,7 +27,7 @@ for name, text in topics.items():
 
 questions = {
     "When is the finally clause executed?": "try",
-    "What does the pass statement do?": "pass",
+    "Which statement is a null operation?": "pass",
     "How is the operator precedence summarised?": "operator-summary",
     "Who composed the Goldberg Variations?": None,
 }
@@ -46,13 +46,16 @@ def careless(prompt):
     return f"{first} [1]. Everybody knows that [9]."
 
 
-answer = RAG(generator=careless).fit(passages, ids=ids).ask("What does the pass statement do?")
+answer = RAG(generator=careless).fit(passages, ids=ids).ask("Which statement is a null operation?")
 print(answer)
 print("cited, but not there:", answer.unknown)
 
 # %%
-# The same questions for every topic, made of its name, measure two retrievers: whether a passage of
-# the topic is among the first k.
+# The same question for every topic, made of its name, measures two retrievers: whether a passage of
+# the topic is among the first k. And what counts as near? The first sentence of a passage is a
+# question to the rest of it. Every second topic is indexed, so that the questions about the others
+# have no passage. The right picture shows how many of both are answered; the dotted line is what
+# counts as near if nothing is said.
 
 asked = [f"explain {name.replace('-', ' ')}" for name in topics]
 relevant = [[i for i in ids if i.startswith(f"{name}:")] for name in topics]
@@ -66,11 +69,21 @@ for label, retriever in {"BM25": BM25(), "BM25 and topics": HybridRetriever()}.i
     left.plot(depths, hit, "o-", label=label)
 left.set(xlabel="passages that are looked at", ylabel="share with one of the topic", ylim=(0, 1))
 left.legend()
-near = [model._nearness(q, passages).max() for q in questions]
-colours = ["C0" if topic else "C3" for topic in questions.values()]
-right.barh(range(4), near, color=colours)
+parts = {}  # a paragraph that several topics have is that of the first
+for name, text in zip(ids, passages, strict=True):
+    first, _, rest = text.partition(". ")
+    if len(rest.split()) > 12:
+        parts.setdefault(" ".join(first.split()), (name, " ".join(rest.split())))
+indexed = set(list(topics)[::2])
+here = [name.split(":")[0] in indexed for name, _ in parts.values()]
+half = RAG().fit([rest for (_, rest), there in zip(parts.values(), here, strict=True) if there])
+least = np.linspace(0.1, 0.9, 9)
+found = np.array(
+    [[a.found for a in half.set_params(min_relevance=value).ask(list(parts))] for value in least]
+)
+right.plot(least, found[:, here].mean(axis=1), "o-", label="with a passage")
+right.plot(least, found[:, np.logical_not(here)].mean(axis=1), "o-", color="C3", label="without")
 right.axvline(0.5, color="grey", ls=":")
-right.set_yticks(range(4), [q if len(q) < 34 else q[:32] + "…" for q in questions])
-right.invert_yaxis()
-right.set(xlabel="relevance of the nearest passage", title="dotted: the least that counts")
+right.set(xlabel="min_relevance", ylabel="share of questions answered", ylim=(0, 1))
+right.legend()
 plt.show()

@@ -266,8 +266,10 @@ def test_nothing_is_expected_at_first(model):
 
 def test_what_is_expected_is_saved_and_gone_on_from(model, tmp_path):
     """The network of values: by hand from its weights, the same bits from a file, and further."""
-    how = dict(max_tokens=5, max_steps=12, learning_rate=1e-2, batch_size=5, random_state=0)
-    tuner = PPO(model, count_a, **how, kl_coef=0.0).fit(PROMPTS)
+    how = dict(max_tokens=5, max_steps=12, learning_rate=1e-9, batch_size=5, random_state=0)
+    how |= dict(value_learning_rate=1e-2)  # the policy stays, and what it is worth is learned
+    reward = rewards.Length(5, 5)
+    tuner = PPO(model, reward, **how, kl_coef=0.0).fit(PROMPTS)
     said = ["aab", "b", "ca", "abc", "c"]
     found = tuner.values(PROMPTS, said)
     assert [len(row) for row in found] == [4, 2, 3, 4, 2]  # with the token that ends a text
@@ -278,14 +280,16 @@ def test_what_is_expected_is_saved_and_gone_on_from(model, tmp_path):
     with torch.no_grad():
         alone = critic.value(critic.states(ids))[0, len(prompt) - 1 : -1, 0]
     np.testing.assert_allclose(found[1], alone, rtol=0, atol=1e-5)
-    assert 0.2 < np.mean([row[0] for row in found]) < 2  # some a's are expected
+    worth = np.mean(tuner.history_["reward"])
+    assert np.mean([row[0] for row in found]) == pytest.approx(worth, abs=0.2)
+    assert worth < -0.4  # and nothing was expected at first
     panlearn.save(tuner, tmp_path / "ppo")
     loaded = panlearn.load(tmp_path / "ppo")
     for one, other in zip(found, loaded.values(PROMPTS, said), strict=True):
         np.testing.assert_array_equal(one, other)
-    more = dict(max_steps=1, warm_start=True, num_ppo_epochs=1, learning_rate=1e-9)
+    more = dict(max_steps=1, warm_start=True, num_ppo_epochs=1, value_learning_rate=1e-9)
     again = loaded.set_params(**more).fit(PROMPTS)
-    fresh = PPO(tuner.model_, count_a, **how | more, kl_coef=0.0).fit(PROMPTS)
+    fresh = PPO(tuner.model_, reward, **how | more, kl_coef=0.0).fit(PROMPTS)
     assert again.history_["reward"] == fresh.history_["reward"]
     assert again.history_["value_loss"][0] < fresh.history_["value_loss"][0] / 2
     for name, value in tuner.critic_weights_.items():

@@ -212,3 +212,22 @@ def test_watchers_hear_when_a_kernel_and_its_parts_begin_and_end_to_compile():
     finally:
         module.watchers.remove(heard.append)
     assert heard == [True, False]
+
+
+def test_ctrl_c_that_came_back_as_another_error_is_itself_again():
+    def interrupted():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    def broken():
+        raise SystemError("of another kind")
+
+    kernel = jit(lambda x: x)
+    kernel.entry = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        kernel()
+    kernel.entry = broken
+    with pytest.raises(SystemError, match="of another kind"):
+        kernel()

@@ -24,6 +24,11 @@ def test_what_fits_passes_and_what_does_not_says_how_large(monkeypatch):
     require_memory((20_000, 10_000), "a float32 matrix", "", itemsize=4)
 
 
+def test_what_is_small_is_not_asked_for(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: pytest.fail("a look at files of the system"))
+    require_memory((1000, 1000), "the kernel matrix", "use fewer rows")
+
+
 def test_a_system_that_does_not_tell_is_unlimited(monkeypatch):
     def missing(*args, **kwargs):
         raise OSError

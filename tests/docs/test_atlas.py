@@ -2,11 +2,14 @@
 
 import csv
 import re
+import warnings
 from html.parser import HTMLParser
 
 import atlas
 import charts
 import facts
+import gallery
+import numpy as np
 import proofs
 import pytest
 
@@ -103,7 +106,7 @@ def test_no_two_places_lie_on_each_other():
     assert len(points) == len(METHODS)
     for i, (x, y) in enumerate(points):
         for a, b in points[:i]:
-            assert (x - a) ** 2 + (y - b) ** 2 > (1.5 * atlas.DOT) ** 2
+            assert (x - a) ** 2 + (y - b) ** 2 > (2 * atlas.DOT) ** 2
 
 
 def test_a_panel_tells_what_the_class_declares():
@@ -135,7 +138,7 @@ def test_a_ratio_without_its_spread_is_not_shown():
 )
 def test_a_chart_shows_where_the_quartiles_lie(ratio, spread, kind):
     text = charts.ratio_chart(measured(ratio, spread))
-    assert f'class="ratio {kind}"' in text
+    assert f'class="measure {kind}"' in text
     x, width = (float(re.search(rf'<rect.* {key}="([\d.]+)"', text)[1]) for key in ("x", "width"))
     one = float(re.search(r'class="one" x1="([\d.]+)"', text)[1])
     assert (x > one, x + width < one) == (kind == "faster", kind == "slower")
@@ -173,3 +176,29 @@ def test_tables_are_plain_csv():
         with path.open(newline="", encoding="utf-8") as file:
             head, *rows = csv.reader(file)
         assert all(len(row) == len(head) for row in rows), path.name
+
+
+def test_a_picture_of_one_colour_is_empty(tmp_path, monkeypatch):
+    image = pytest.importorskip("matplotlib.image", reason="needs panlearn[plot]")
+    monkeypatch.setattr(gallery, "DOCS", tmp_path)
+    folder = tmp_path / "gallery" / "linear" / "images"
+    folder.mkdir(parents=True)
+    script = facts.EXAMPLES / "linear" / "plot_ridge.py"
+    assert gallery.empty(script)
+    drawn = np.ones((4, 4, 3))
+    image.imsave(folder / "sphx_glr_plot_ridge_001.png", drawn)
+    assert gallery.empty(script)
+    drawn[0, 0] = 0
+    image.imsave(folder / "sphx_glr_plot_ridge_001.png", drawn)
+    assert not gallery.empty(script)
+
+
+def test_warnings_of_an_example_are_errors_while_it_runs():
+    outside = list(warnings.filters)
+    gallery.strict({}, None, "before")
+    try:
+        with pytest.raises(UserWarning, match="mine"):
+            exec("import warnings; warnings.warn('mine')", {"__name__": "__main__"})
+    finally:
+        gallery.strict({}, None, "after")
+    assert warnings.filters == outside

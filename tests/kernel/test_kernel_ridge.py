@@ -68,6 +68,7 @@ def test_what_does_not_fit_is_refused_by_name(rng, parameters, says):
 
 
 def test_memory_is_asked_for_first(monkeypatch, rng):
+    monkeypatch.setattr("panlearn.core.memory.SMALL", 0)
     monkeypatch.setattr("panlearn.core.memory.available", lambda: 1000)
     with pytest.raises(MemoryError, match="the kernel matrix"):
         KernelRidge().fit(rng.normal(size=(30, 2)), rng.normal(size=30))

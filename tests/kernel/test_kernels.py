@@ -220,6 +220,7 @@ def test_the_matrix_in_tiles_is_the_matrix(kernel, rng, monkeypatch):
 )
 def test_a_matrix_that_does_not_fit_is_not_begun(method, rng, monkeypatch):
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    monkeypatch.setattr("panlearn.core.memory.SMALL", 0)
     monkeypatch.setattr("panlearn.core.memory.available", lambda: 1000)
     with pytest.raises(MemoryError, match="the kernel matrix"):
         method().fit(X, y)

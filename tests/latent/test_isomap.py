@@ -120,6 +120,7 @@ def test_what_cannot_be_is_refused(rng, monkeypatch):
         Isomap(3, n_components=7).fit(X)
     with pytest.raises(ValueError, match="X is a stream"):
         Isomap(3).fit([X, X])
+    monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "available", lambda: 100)
     with pytest.raises(MemoryError, match="2 x 6 x 6"):
         Isomap(3).fit(X)

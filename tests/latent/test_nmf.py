@@ -8,7 +8,8 @@ from scipy.special import kl_div
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.latent import NMF
-from panlearn.latent._nonnegative import Penalty, _active_set, _descend, quotients
+from panlearn.latent._nonnegative import Penalty, quotients
+from panlearn.latent._nonnegative_rows import active_set, descend_rows
 
 KL = {"solver": "mu", "beta_loss": "kullback-leibler"}
 
@@ -72,7 +73,7 @@ def test_one_sweep_is_coordinate_descent(rng):
     for row, c in zip(expected, cross, strict=True):
         for t in range(4):
             row[t] = max(0, (c[t] - l1 - G[t] @ row + G[t, t] * row[t]) / (G[t, t] + l2))
-    _descend(W, cross, G, np.array([l1, l2]), 1, 0.0)
+    descend_rows(W, cross, G, np.array([l1, l2]), 1)
     np.testing.assert_allclose(W, expected, atol=1e-14)
     assert Penalty(l1, l2).value(W, np.ones(5)) == pytest.approx(
         l1 * W.sum() + l2 / 2 * (W**2).sum()
@@ -102,9 +103,9 @@ def test_sparse_rows_give_what_dense_ones_give(rng, way):
 def test_active_set_is_non_negative_least_squares(rng):
     for size in (1, 3, 8):
         A, b = rng.normal(size=(10, size)), rng.normal(size=10)
-        np.testing.assert_allclose(_active_set(A.T @ b, A.T @ A), nnls(A, b)[0], atol=1e-10)
+        np.testing.assert_allclose(active_set(A.T @ b, A.T @ A), nnls(A, b)[0], atol=1e-10)
     flat = np.ones((3, 3))  # many solutions: any will do
-    assert _active_set(np.ones(3), flat).sum() == pytest.approx(1)
+    assert active_set(np.ones(3), flat).sum() == pytest.approx(1)
 
 
 def test_transform_is_non_negative_least_squares(X):

@@ -1,6 +1,9 @@
 """Answers with sources: what is shown, what is cited, what is not in the documents."""
 
+import importlib
+import inspect
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -10,8 +13,9 @@ from sklearn.metrics import ndcg_score
 
 import panlearn
 from panlearn.retrieval import BM25, RAG, Answer, HybridRetriever
-from panlearn.retrieval._answers import Words, cited, sentences, without_unknown
+from panlearn.retrieval._answers import BY_WORDS, Words, cited, sentences, without_unknown
 from panlearn.retrieval.evaluation import faithfulness, ranking_metrics
+from panlearn.retrieval.rag import WORDS
 
 TEXTS = {
     "iron": "Iron rusts in damp air. It is heavy. Ships are made of it.",
@@ -208,3 +212,51 @@ def test_faithfulness_and_evaluation(model):
     assert np.isnan(faithfulness([Answer("?", "not in the documents", [], [])]))
     measured = model.evaluate(["Is gold soft?", "Who won?"], [["gold"], ["iron"]])
     assert measured == {"recall": 0.5, "mrr": 0.5, "ndcg": 0.5, "faithfulness": 1, "answered": 0.5}
+
+
+MODULES = (
+    "argparse bisect calendar codecs collections configparser contextlib copy csv datetime decimal "
+    "difflib email enum fractions functools glob gzip hashlib heapq html inspect io ipaddress json "
+    "logging mailbox math os pathlib pickle platform pprint random re shelve shlex shutil smtplib "
+    "socket statistics string struct subprocess tarfile tempfile textwrap threading tokenize "
+    "traceback types unicodedata unittest uuid weakref zipfile"
+).split()
+
+
+def asked_of_the_standard_library():
+    """Questions, which are first sentences of docstrings, and passages, the rest of them."""
+    seen = set()
+    for name in MODULES:
+        here = zlib.crc32(name.encode()) % 2 == 0
+        public = {k: v for k, v in vars(importlib.import_module(name)).items() if k[0] != "_"}
+        for one in public.values():
+            own = inspect.isclass(one) and one.__module__.split(".")[0] == name
+            inside = [v for k, v in vars(one).items() if k[0] != "_"] if own else []
+            for text in (inspect.getdoc(part) for part in (one, *inside) if callable(part)):
+                first, *rest = sentences(text or "") or [""]
+                enough = 5 <= len(WORDS(first)) <= 20 and len(WORDS(" ".join(rest))) >= 12
+                if enough and text not in seen:
+                    seen.add(text)
+                    yield here, first, " ".join(rest)
+
+
+def test_half_of_the_words_tell_best_what_is_in_the_documents():
+    """Half of the modules are indexed; the questions about the others have no passage."""
+    there, questions, passages = zip(*asked_of_the_standard_library(), strict=True)
+    known = np.array(there)
+    model = RAG().fit([text for here, text in zip(there, passages, strict=True) if here])
+    found = model.retriever_.search(list(questions), model.k)
+    near = np.array(
+        [
+            model._nearness(question, model._texts(hits.ids.tolist())[1]).max(initial=0.0)
+            for question, hits in zip(questions, found, strict=True)
+        ]
+    )
+
+    def gain(least):
+        """Share of questions with a passage that are answered, less that of those without."""
+        return np.mean(near[known] >= least) - np.mean(near[~known] >= least)
+
+    assert min(known.sum(), (~known).sum()) > 150
+    assert gain(BY_WORDS) > 0.35
+    assert gain(BY_WORDS) > max(map(gain, np.linspace(0.1, 0.9, 33))) - 0.05

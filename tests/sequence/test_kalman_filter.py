@@ -288,7 +288,7 @@ def test_triangularise_keeps_the_product(rng):
     assert not B[[1, 0, 2], [1, 1, 2]].any()
     C = np.empty((2, 4))
     wanted = rng.normal(size=(2, 4))
-    divide(wanted @ B[:, :4], np.ascontiguousarray(B[:, :4]), C)
+    divide(wanted @ B[:, :4], np.ascontiguousarray(B[:, :4]), C, np.empty(4, np.int64))
     np.testing.assert_allclose(C @ B, wanted @ B, atol=1e-13)
     P = A @ A.T
     S = root(P)

@@ -234,6 +234,19 @@ def test_draws_invert_the_distribution():
 
 
 @pytest.mark.parametrize(
+    "choice", [Choice(), Choice(1.0), Choice(0.5), Choice(1.0, top_k=2), Choice(1.0, top_p=0.6)]
+)
+def test_what_is_drawn_is_told_with_the_probability_that_the_model_gives_it(choice):
+    """Whatever the temperature and the cuts are; single precision, at any level of the scores."""
+    law = np.array([[0.5, 0.3, 0.15, 0.05], [0.1, 0.2, 0.3, 0.4]])
+    scores = torch.tensor(np.log(law) + np.array([[300.0], [-7.0]]), dtype=torch.float32)
+    uniform = np.array([0.6, 0.2])
+    chosen, told = choice.scored(scores, lambda: uniform)
+    assert chosen.tolist() == choice(scores, lambda: uniform).tolist()
+    np.testing.assert_allclose(np.exp(told), law[[0, 1], chosen], rtol=2e-5)
+
+
+@pytest.mark.parametrize(
     "wrong", [{"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"temperature": float("nan")}]
 )
 def test_a_wrong_choice_is_named(wrong):

@@ -164,6 +164,7 @@ def test_options_that_contradict_are_refused_by_name(options, y, says):
 
 def test_sparse_rows_that_would_not_fit_are_refused_before_they_are_made(monkeypatch):
     sparse = pytest.importorskip("scipy.sparse")
+    monkeypatch.setattr("panlearn.core.memory.SMALL", 0)
     monkeypatch.setattr("panlearn.core.memory.available", lambda: 1000)
     X = sparse.random_array((100, 200), density=0.01, rng=0)
     for model in (DecisionTreeRegressor(), RandomForestRegressor(2)):

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._class_statistics import ClassStatistic
 from panlearn.core.capabilities import ANYWHERE, Capabilities
@@ -17,7 +16,7 @@ from panlearn.core.labels import require_two_classes
 from panlearn.core.learned import shapes
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.sources import ArrayRows, Rows
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import known_rows, read_rows
 
 LOG_ZERO = -1e30  # stands for log 0: no evidence outweighs it, and sums with it stay finite
 
@@ -188,14 +187,7 @@ class BayesRule(ClassifierMixin, Estimator):
         """The joint log-probabilities of rows given by the user, and the floats of those."""
         self._require_fitted()
         missing = self.__sklearn_tags__().input_tags.allow_nan
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan" if missing else True,
-        )
+        X = known_rows(self, X, accept_sparse="csr", allow_nan=missing)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class

@@ -11,7 +11,6 @@ from scipy.special import betaln
 from scipy.stats import beta as beta_distribution
 from sklearn.base import DensityMixin
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import validate_data
 
 from panlearn.bayes.bernoulli_nb import binary
 from panlearn.core.capabilities import ANYWHERE, Capabilities
@@ -23,7 +22,7 @@ from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import Sums
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import known_rows, read_rows
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ class BetaBernoulli(Density, DensityMixin, Mergeable):
         ndarray of shape (n_samples,)
         """
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = known_rows(self, X, accept_sparse="csr")
         heads, tails = np.log(self.predictive_), np.log1p(-self.predictive_)
         scores = safe_sparse_dot(binary(X, self.binarize), heads - tails) + tails.sum()
         return scores.astype(X.dtype, copy=False)

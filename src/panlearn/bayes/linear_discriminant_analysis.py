@@ -10,7 +10,6 @@ from scipy import linalg
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.extmath import safe_sparse_dot, svd_flip
-from sklearn.utils.validation import validate_data
 
 from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
@@ -21,7 +20,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import _triangle
-from panlearn.core.validation import FLOATS
+from panlearn.core.validation import known_rows
 from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 
@@ -266,7 +265,7 @@ class LinearDiscriminantAnalysis(
         ndarray of shape (n_samples, n_components)
         """
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = known_rows(self, X, accept_sparse="csr")
         scalings = self.scalings_[:, : self._n_features_out]
         shift = self.xbar_ @ scalings if self.solver == "svd" else 0.0
         projected = safe_sparse_dot(X, scalings, dense_output=True) - shift

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from panlearn.claims.claim import Evidence, at_least, claim, equal
-from panlearn.claims.language import entropy
 from panlearn.core.extras import require
+from panlearn.theory.information import cross_entropy, entropy
 
 torch = require("torch")
 
@@ -41,9 +41,9 @@ def smoothed_labels() -> Iterator[Evidence]:
     losses = [_loss(z, 0, 0.1)[0] for z in scores]
     log_p = log_softmax(scores, axis=1)
     yield equal("both terms", losses, -0.9 * log_p[:, 0] - 0.1 * log_p.mean(axis=1), 1e-12)
-    yield equal("cross-entropy", losses, [entropy(target, np.exp(p)) for p in log_p], 1e-12)
+    yield equal("cross-entropy", losses, [cross_entropy(target, np.exp(p)) for p in log_p], 1e-12)
     least, slope = _loss(np.log(target), 0, 0.1)
-    yield equal("loss at the target", least, entropy(target, target), 1e-12)
+    yield equal("loss at the target", least, entropy(target), 1e-12)
     yield equal("its slope there", slope, np.zeros(4), 1e-12)
     yield at_least("least loss of 300 laws", min(losses), least)
 
@@ -66,5 +66,5 @@ def any_noise_smooths() -> Iterator[Evidence]:
         rows = torch.tensor(np.tile(scores, (7, 1)))
         batch = rows, torch.arange(7), torch.tensor(target)
         losses, weights = softmax_loss()(torch.nn.Identity(), batch)
-        expected = entropy(target, np.exp(log_softmax(scores)))
+        expected = cross_entropy(target, np.exp(log_softmax(scores)))
         yield equal("loss of weighted rows", float(weights @ losses), expected, 1e-12)

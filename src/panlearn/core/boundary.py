@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import get_tags
 
 from panlearn.core.elsewhere import anywhere
-from panlearn.core.interrupts import as_interrupt
 from panlearn.core.labels import is_missing, plain_labels
 
 # What a model answers with. A log density or probability may be that of the impossible.
@@ -52,6 +51,8 @@ def admit(estimator: Any, name: str, value: Any) -> Any:
 
 
 def _classifies(estimator: Any) -> bool:
+    if isinstance(estimator, ClassifierMixin | RegressorMixin):  # sooner told than by the tags
+        return isinstance(estimator, ClassifierMixin)
     try:
         return is_classifier(estimator)
     except AttributeError:  # of a part that is no estimator, which the method will say
@@ -159,6 +160,12 @@ def admit_all(
     )
 
 
+def is_finite(values: np.ndarray) -> bool:
+    """Whether there is no NaN and no infinity: mostly the sum tells, in one pass and no memory."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+
+
 def _not_finite(values: np.ndarray) -> np.ndarray:
     return ~np.isfinite(values)
 
@@ -170,9 +177,8 @@ def _check_answer(
         values = part.data if sparse.issparse(part) else getattr(part, "values", part)
         if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
             continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()):  # the usual case, in one pass and no memory
-                continue
+        if is_finite(values):
+            continue
         if (bad := wrong(values)).any():
             place = f" of row {np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0]}"
             raise ValueError(
@@ -204,8 +210,6 @@ def told(given: Mapping[str, Any], numeric: Callable[[], Container[str]]) -> Ite
     """
     try:
         yield
-    except SystemError as error:  # Ctrl-C in a compiled kernel
-        raise as_interrupt(error) from None
     except (TypeError, ValueError, OverflowError, RuntimeError, AttributeError) as error:
         names = numeric()
         for name, value in given.items():

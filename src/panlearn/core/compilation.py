@@ -38,7 +38,7 @@ from panlearn.core.jit import digest, folders, watchers
 
 def entry(function: FunctionType, options: dict[str, Any]) -> Any:
     """Make what Python calls: it is compiled for the types of the arguments, or read."""
-    kernel: Any = numba.njit(**options, pipeline_class=_Entry)(function)
+    kernel: Any = numba.njit(**options, no_cfunc_wrapper=True, pipeline_class=_Entry)(function)
     if isinstance(kernel, Dispatcher):  # a plain function where compilation is switched off
         kernel._cache = _KernelCache(function) if _Locator.finds(function) else NullCache()
     return kernel
@@ -148,11 +148,10 @@ class _KernelCache(FunctionCache):
         rtsys.initialize(target_context)
         impl: Any = self._impl
         key = self._index_key(sig, target_context.codegen())
+        name, stamp = impl.filename_base, impl.locator.get_source_stamp()
         for path in impl.locator.readable:
             with self._guard_against_spurious_io_errors():
-                files = IndexDataCacheFile(
-                    path, impl.filename_base, impl.locator.get_source_stamp()
-                )
+                files = IndexDataCacheFile(path, name, stamp)
                 data = files.load(key)
                 if data is not None:
                     return impl.rebuild(target_context, data)

@@ -1,7 +1,6 @@
 """Ctrl-C: a loop ends after the pass under way and keeps what it has; a second one is raised.
 
-Raised in the middle of a pass it would leave what is learned between two states, and in a compiled
-kernel come out as a SystemError.
+Raised in the middle of a pass it would leave what is learned between two states.
 """
 
 from __future__ import annotations
@@ -70,11 +69,3 @@ def passes(estimator: Any, count: int) -> Iterator[int]:
                     ConvergenceWarning,
                 )
                 return
-
-
-def as_interrupt(error: BaseException) -> BaseException:
-    """Give the KeyboardInterrupt that a compiled kernel turned into a SystemError, or the error."""
-    cause = error.__cause__ or error.__context__
-    if isinstance(error, SystemError) and isinstance(cause, KeyboardInterrupt):
-        return cause
-    return error

@@ -78,7 +78,12 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled function."""
-        return self.entry(*arguments)
+        try:
+            return self.entry(*arguments)
+        except SystemError as error:  # Ctrl-C while it ran, which Numba may give back like this
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise error.__cause__ from None
+            raise
 
     def __reduce__(self) -> str:
         return self.__qualname__

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 UNLIMITED = 1 << 62
+SMALL = 1 << 24  # bytes that are had sooner than the system tells what is free
 
 
 def available() -> int:
@@ -22,8 +23,10 @@ def available() -> int:
 
 def require_memory(shape: tuple[int, ...], what: str, remedy: str, itemsize: int = 8) -> None:
     """Raise `MemoryError` with the estimate if an array of `shape` would not fit."""
-    needed, free = math.prod(shape) * itemsize, available()
-    if needed > free:
+    needed = math.prod(shape) * itemsize
+    if needed <= SMALL:
+        return
+    if needed > (free := available()):
         size = " x ".join(map(str, shape))
         raise MemoryError(
             f"{what} is {size}, {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free; "

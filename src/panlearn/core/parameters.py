@@ -70,9 +70,9 @@ RandomState = None | NonNegative[int] | np.random.Generator | np.random.RandomSt
 def check_parameters(estimator: Any) -> None:
     """Raise `InvalidParameterError` if a field of `estimator` breaks its annotation."""
     cls: Any = type(estimator)
-    for name, annotation in _annotations(cls).items():
+    for name, annotation, is_allowed in _checks(cls):
         value = getattr(estimator, name)
-        if not allows(annotation, value):
+        if not is_allowed(value):
             raise InvalidParameterError(
                 f"The {name!r} parameter of {cls.__name__} must be "
                 f"{describe(annotation)}; got {value!r}."
@@ -85,38 +85,61 @@ def _annotations(cls: type) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in fields(cls)}
 
 
+@functools.cache
+def _checks(cls: type) -> list[tuple[str, Any, Callable[[Any], bool]]]:
+    """Read what each field allows, once: it takes as long as a small fit."""
+    return [(name, allowed, _predicate(allowed)) for name, allowed in _annotations(cls).items()]
+
+
 def allows(annotation: Any, value: Any) -> bool:
     """Whether `value` belongs to the set that `annotation` describes."""
+    return _predicate(annotation)(value)
+
+
+def _predicate(annotation: Any) -> Callable[[Any], bool]:
+    """A function that tells what belongs to the set that `annotation` describes."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation is Any:
-        return True
+        return lambda value: True
     if annotation is None or annotation is types.NoneType:
-        return value is None
+        return lambda value: value is None
     if origin is Annotated:
-        kind, *constraints = arguments
-        return allows(kind, value) and all(value in c for c in constraints)
+        is_kind, constraints = _predicate(arguments[0]), arguments[1:]
+        return lambda value: is_kind(value) and all(value in c for c in constraints)
     if origin in (Union, types.UnionType):
-        return any(allows(a, value) for a in arguments)
+        parts = [_predicate(a) for a in arguments]
+        return lambda value: any(part(value) for part in parts)
     if origin is Literal:
-        return isinstance(value, str | bool | int | None) and value in arguments
-    if annotation is bool:
-        return isinstance(value, bool | np.bool_)
-    if annotation is int:
-        return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if annotation is float:
-        return _is_number(value)
-    if annotation is np.ndarray:  # the field takes anything array-like but a scalar
-        return not isinstance(value, np.generic) and (
-            isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__array__")
-        )
+        return lambda value: isinstance(value, _PLAIN) and value in arguments
     if origin is Callable or annotation is Callable:
-        return callable(value)
-    return isinstance(value, origin or annotation)
+        return callable
+    known = {bool: _is_bool, int: _is_int, float: _is_number, np.ndarray: _is_array}
+    kind = origin or annotation
+    return known.get(annotation, lambda value: isinstance(value, kind))
+
+
+_PLAIN = (str, bool, int, types.NoneType)
+_NUMBER = (float, int, np.floating, np.integer)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Integral) and not _is_bool(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is anything array-like but a scalar."""
+    return not isinstance(value, np.generic) and (
+        isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__array__")
+    )
 
 
 def _is_number(value: Any) -> bool:
     # not numbers.Real: NumPy has no square root of a Fraction
-    if not isinstance(value, float | int | np.floating | np.integer) or isinstance(value, bool):
+    if not isinstance(value, _NUMBER) or isinstance(value, bool):
         return False
     try:
         return not math.isnan(value)

@@ -18,6 +18,9 @@ from panlearn.core.interrupts import interruption
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.warning import warn
 
+_LISTENERS = frozenset({"_skl_callbacks", "_parent_callback_ctx"})
+"""Attributes of an estimator whose fit is followed, by its own callbacks or those around it."""
+
 
 class Iterative(CallbackSupportMixin):
     """What an estimator mixes in to have ``set_callbacks`` and an `Iterations` loop.
@@ -70,6 +73,7 @@ class Iterations:
         self.history: dict[str, list[float]] = {}
         self.n_iter, self.converged, self._change = 0, False, float("nan")
         self._stopped, self._begun = "", 0
+        self._root: Any = None
         self._task: Any = None
         self._attributes: Callable[[], dict[str, Any]] | None = None
         self._data: dict[str, Any] = {}
@@ -78,15 +82,19 @@ class Iterations:
             self._data = {"X": rows.X, "y": rows.y, "metadata": {"sample_weight": rows.weight}}
 
     def __enter__(self) -> Self:
-        self._root = self._estimator._init_callback_context(max_subtasks=self._max_iter)
-        self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        # nobody is told of what nobody listens to: the contexts take longer than a small iteration
+        if not _LISTENERS.isdisjoint(vars(self._estimator)):
+            self._root = self._estimator._init_callback_context(max_subtasks=self._max_iter)
+            self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data)
         self._asked = self._context.enter_context(interruption())
         return self
 
     def __iter__(self) -> Iterator[int]:
         for iteration in range(self._max_iter):
-            self._task, self._begun = self._root.subcontext(task_name="iteration"), self.n_iter
-            self._task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+            self._begun = self.n_iter
+            if self._root is not None:
+                self._task = self._root.subcontext(task_name="iteration")
+                self._task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
             yield iteration
             if self._end_task():
                 self._stopped = "a callback asked to stop"
@@ -97,7 +105,7 @@ class Iterations:
 
     def _end_task(self) -> bool:
         task, self._task = self._task, None
-        return task.call_on_fit_task_end(
+        return task is not None and task.call_on_fit_task_end(
             estimator=self._estimator, reconstruction_attributes=self._attributes, **self._data
         )
 
@@ -140,14 +148,15 @@ class Iterations:
             self._stopped = "it was interrupted"
         elif kind is not None:
             return False
-        if self._task is not None and self.n_iter > self._begun:  # left by break, after record
+        if self.n_iter > self._begun:  # left by break, after record
             self._end_task()
         estimator = self._estimator
         estimator.n_iter_, estimator.converged_ = self.n_iter, self.converged
         estimator.history_ = self.history
-        self._root.call_on_fit_task_end(
-            estimator=estimator, reconstruction_attributes=self._attributes, **self._data
-        )
+        if self._root is not None:
+            self._root.call_on_fit_task_end(
+                estimator=estimator, reconstruction_attributes=self._attributes, **self._data
+            )
         if not self.converged:
             self._warn()
         return True

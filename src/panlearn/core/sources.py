@@ -206,7 +206,7 @@ class ArrayRows:
         # are the same for any number of threads.
         row_bytes = max(self.n_features, 1) * X.dtype.itemsize
         tall = min(2 * self.n_features, WIDE_BLOCK_BYTES // row_bytes)
-        step = int(np.clip(max(BLOCK_BYTES // row_bytes, tall), 256, 65536))
+        step = min(max(BLOCK_BYTES // row_bytes, tall, 256), 65536)
         for start in range(0, X.shape[0], step):
             part = slice(start, start + step)
             yield Block(

@@ -44,7 +44,7 @@ class Statistic(Value):
     @property
     def is_finite(self) -> bool:
         """Whether every number in it is finite: one look instead of a pass over the rows."""
-        return all(np.isfinite(getattr(self, f.name)).all() for f in fields(self))
+        return all(np.isfinite(value).all() for value in vars(self).values())
 
 
 @dataclass(frozen=True)

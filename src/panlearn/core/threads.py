@@ -75,23 +75,27 @@ def threads(n_jobs: int | None = -1) -> Iterator[OrderedMap]:
         Called as `map` is, and as lazy.
     """
     count = n_threads(n_jobs)
-    with one_blas_thread(), ThreadPoolExecutor(count) as pool:
+    pools: list[ThreadPoolExecutor] = []  # of one, made when it is first needed
+    with one_blas_thread():
         try:
-            yield functools.partial(_ordered, pool, count)
+            yield functools.partial(_ordered, pools, count)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for pool in pools:
+                pool.shutdown(cancel_futures=True)
 
 
 def _ordered(
-    pool: ThreadPoolExecutor, count: int, function: Callable[[T], R], items: Iterable[T]
+    pools: list[ThreadPoolExecutor], count: int, function: Callable[[T], R], items: Iterable[T]
 ) -> Iterator[R]:
     ahead = len(items) if isinstance(items, Sized) else count
     if count == 1 or ahead < 2:
         yield from map(function, items)
         return
+    if not pools:
+        pools.append(ThreadPoolExecutor(count))
     under_way: deque[Future[R]] = deque()
     for item in items:
-        under_way.append(pool.submit(copy_context().run, function, item))
+        under_way.append(pools[0].submit(copy_context().run, function, item))
         if len(under_way) > ahead:
             yield under_way.popleft().result()
     while under_way:

@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from panlearn.core.boundary import LEAST_TOTAL, check_table, check_weights, told
+from panlearn.core.boundary import LEAST_TOTAL, check_table, check_weights, is_finite, told
 from panlearn.core.capabilities import require_weighing
 from panlearn.core.extras import require
 from panlearn.core.labels import plain_labels
@@ -98,7 +98,10 @@ def read_rows(
         dtype=FLOATS if numeric else None,
         ensure_all_finite=False if numeric else "allow-nan",
     )
-    if targets == "none":
+    if reset and _is_plain(X) and not _is_named(estimator) and _go_together(X, y, targets):
+        estimator.n_features_in_ = X.shape[1]
+        y = None if targets == "none" else _targets(y, targets, X.dtype)
+    elif targets == "none":
         X = validate_data(estimator, X, **rest)
     else:
         X, y = validate_data(
@@ -113,6 +116,44 @@ def read_rows(
     return ArrayRows(X, y if targets != "none" else None, _weights(sample_weight, X))
 
 
+def known_rows(estimator: Any, X: Any, *, allow_nan: bool = False, **options: Any) -> Any:
+    """Validate rows for a fitted model, in float64 or float32; `options` are scikit-learn's.
+
+    An array of finite floats of as many columns passes at a look: scikit-learn's takes longer than
+    most models take to answer for a row. It is not looked at whether it lies in the order of C.
+    """
+    fits = _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None)
+    if fits and not _is_named(estimator) and is_finite(X):
+        return X
+    with np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's look at the sum
+        return validate_data(
+            estimator,
+            X,
+            reset=False,
+            dtype=FLOATS,
+            ensure_all_finite="allow-nan" if allow_nan else True,
+            **options,
+        )
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether it is an array of floats that has rows and columns, and nothing to be converted."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and X.size > 0
+
+
+def _is_named(estimator: Any) -> bool:
+    return "feature_names_in_" in vars(estimator)
+
+
+def _go_together(X: np.ndarray, y: Any, targets: Targets) -> bool:
+    """Whether y is plainly what is to be learned of the rows, with nothing to be converted."""
+    if targets == "none":
+        return True
+    if type(y) is not np.ndarray or y.ndim != 1 or len(y) != len(X):
+        return False
+    return y.dtype.kind in "iubUS" if targets == "labels" else y.dtype.kind == "f" and is_finite(y)
+
+
 def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
     if targets == "none":
         return None
@@ -125,7 +166,8 @@ def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
             numbers = np.asarray(y, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers: {error}") from error
-    assert_all_finite(numbers, input_name="y")  # float64 targets may not fit into float32
+    if numbers.dtype != getattr(y, "dtype", None):  # float64 targets may not fit into float32
+        assert_all_finite(numbers, input_name="y")
     return numbers
 
 

@@ -46,6 +46,11 @@ class GAN(AdversarialModel):
     every fake, and the generator goes from one mode to the next; an average of the generator's
     weights (`ema_decay`) draws calmer samples.
 
+    "total_variation" needs `spectral_norm`, and two or three moves of the critic: its best critic
+    is the sign of :math:`p - p_G`, so that :math:`\tanh(V) / 2` soon has no slope at all, for
+    generator and critic alike, and neither learns from examples that are told wrongly but surely. A
+    bounded slope keeps V where it has one. Other divergences have a slope on one side at least.
+
     References
     ----------
     Goodfellow and others (2014). Generative adversarial nets. NeurIPS. arXiv:1406.2661

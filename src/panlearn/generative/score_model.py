@@ -28,15 +28,20 @@ from panlearn.neural._draws import Draws
 from panlearn.neural._moves import Objective
 
 
+SMOOTH = 0.3  # deviations; what data do not vary within, unless the network says so
+
+
 class ScoreNetwork(nn.Module):
     r"""The score of standard normal data under noise, and what a network adds to it.
 
     .. math::
-        s(x, t) = -\frac{x}{v} + \frac{a(t)}{\sqrt{(\sigma(t)^2 + 0.1^2)\, v}}\,
+        s(x, t) = -\frac{x}{v} + \frac{a(t)}{\sqrt{(\sigma(t)^2 + 0.3^2)\, v}}\,
         n(x / \sqrt v,\ t), \qquad v = a^2 + \sigma^2
 
-    The network begins with zero, and its errors are not multiplied by more than ten, however little
-    noise there is: data that vary less than a tenth of a deviation ask for a large n.
+    The network begins with zero. Losses weigh scores by the variance of the noise, so that n is
+    hardly learned where there is little of it and stays what it was for more: multiplied by a number
+    that grows with one over the noise, as denoising asks for, it would be wrong by that factor for
+    data that are smooth. Here it is multiplied by three at most; thin data ask for a large n.
     """
 
     def __init__(self, network: Any, process: Process) -> None:
@@ -51,7 +56,7 @@ class ScoreNetwork(nn.Module):
         a, sigma = (scale.to(x).reshape(shape) for scale in self.process.scales(t))
         root = (a.square() + sigma.square()).sqrt()
         inner = x / root
-        size = a / (sigma.square() + 0.1**2).sqrt()
+        size = a / (sigma.square() + SMOOTH**2).sqrt()
         return (size * self.network(inner, t)[:, 0] - inner) / root
 
 

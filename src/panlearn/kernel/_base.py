@@ -9,14 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.core.validation import Targets, known_rows, read_rows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, Sigmoid
@@ -89,7 +88,7 @@ class KernelMethod(Estimator):
     def _new_rows(self, X: Any, fitted: Any) -> Any:
         """Rows given by the user, sparse if the fitted ones are."""
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = known_rows(self, X, accept_sparse="csr")
         if sparse.issparse(fitted):
             return canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
         return dense(X) if sparse.issparse(X) else X

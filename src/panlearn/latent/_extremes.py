@@ -8,26 +8,32 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from panlearn.core.validation import FLOATS
+from panlearn.core.boundary import is_finite
+from panlearn.core.validation import FLOATS, known_rows
 
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
 """Up to here squares are floats: of float32 rows in float64, where squares are taken."""
 
 
-def checked_rows(estimator: Any, X: Any, *, allow_nan: bool = False, **options: Any) -> Any:
+def checked_rows(
+    estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False, **options: Any
+) -> Any:
     """Validate rows whose squares will be taken; `options` are those of `validate_data`."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's look at the sum
-        X = validate_data(
-            estimator,
-            X,
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan" if allow_nan else True,
-            **options,
-        )
+    if not reset:
+        X = known_rows(estimator, X, allow_nan=allow_nan, **options)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's look at the sum
+            X = validate_data(
+                estimator,
+                X,
+                dtype=FLOATS,
+                ensure_all_finite="allow-nan" if allow_nan else True,
+                **options,
+            )
     values = X.data if sparse.issparse(X) else X
-    largest = max(
-        np.fmax.reduce(values, axis=None, initial=0), -np.fmin.reduce(values, axis=None, initial=0)
-    )
+    largest = max(values.max(initial=0), -values.min(initial=0))
+    if np.isnan(largest):
+        largest = max(np.fmax.reduce(values, axis=None), -np.fmin.reduce(values, axis=None))
     if largest > LARGEST[X.dtype]:
         raise ValueError(
             f"X has values up to {largest:.3g}, and {type(estimator).__name__} takes up to "
@@ -45,6 +51,6 @@ def floats(values: Any, dtype: Any, what: str) -> np.ndarray:
     """Numbers in these floats, refused if they are beyond them; what is too small is zero."""
     with np.errstate(over="ignore", under="ignore"):
         out = np.asarray(values).astype(dtype, copy=False)
-    if not np.isfinite(out).all():
+    if not is_finite(out):
         raise ValueError(f"{what} are beyond {np.dtype(dtype)}; rescale the columns of X")
     return out

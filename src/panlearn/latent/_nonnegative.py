@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from panlearn.core.jit import jit
 from panlearn.core.threads import OrderedMap
+from panlearn.latent._nonnegative_rows import descend_rows, minimise_rows
 from panlearn.latent._row_blocks import row_blocks
 
 BLOCK_BYTES = 1 << 21  # of X: with its products it stays in the cache
@@ -179,51 +180,12 @@ def descend(
     rows: np.ndarray, cross: np.ndarray, gram: np.ndarray, penalty: Penalty, sweeps: int
 ) -> None:
     """Coordinate descent of the Frobenius loss."""
-    _descend(rows, np.ascontiguousarray(cross), gram, penalty.as_array(rows.dtype), sweeps, 0.0)
+    descend_rows(rows, np.ascontiguousarray(cross), gram, penalty.as_array(rows.dtype), sweeps)
 
 
 def solve_frobenius(X: Any, Ht: np.ndarray, penalty: Penalty) -> np.ndarray:
-    """The W of rows for a fixed H: coordinates move till none moves by more than roundings.
-
-    Rows that are not there after many sweeps, for H is nearly dependent, are solved anew exactly.
-    """
-    W, tol = np.zeros((X.shape[0], Ht.shape[1]), dtype=X.dtype), 100 * np.finfo(X.dtype).eps
-    cross, gram, numbers = np.ascontiguousarray(X @ Ht), Ht.T @ Ht, penalty.as_array(X.dtype)
-    ended = _descend(W, cross, gram, numbers, MOST_SWEEPS // 4, float(tol))
-    for i in np.flatnonzero(~ended):
-        W[i] = _active_set(
-            cross[i] - numbers[0], gram + numbers[1] * np.eye(len(gram), dtype=W.dtype)
-        )
-    return W
-
-
-def _active_set(c: np.ndarray, G: np.ndarray) -> np.ndarray:
-    r"""Minimise :math:`\tfrac{1}{2} w^\top G w - c^\top w` over w ≥ 0, as Lawson and Hanson do.
-
-    Coordinates are freed one by one, that of the steepest descent first; when the solution of the
-    free ones leaves the domain, w goes as far as it may and the one that stops it is held again.
-    """
-    w, free = np.zeros_like(c), np.zeros(len(c), dtype=bool)
-    small = 10 * np.finfo(c.dtype).eps * np.abs(c).max(initial=0)
-    for _ in range(3 * len(c)):
-        descent = np.where(free, -np.inf, c - G @ w)
-        if descent.max() <= small:
-            break
-        free[descent.argmax()] = True
-        while True:
-            goal = np.zeros_like(w)
-            goal[free] = linalg.lstsq(G[np.ix_(free, free)], c[free], lapack_driver="gelsy")[0]
-            stops = free & (goal <= 0)
-            if not stops.any():
-                break
-            ratio = np.where(stops, w / np.where(stops & (w > goal), w - goal, 1), np.inf)
-            first = ratio.argmin()
-            w += ratio[first] * (goal - w)
-            w[first] = 0
-            free &= w > 0
-            w[~free] = 0
-        w = goal
-    return w
+    """The W of rows for a fixed H, to the last digits."""
+    return minimise_rows(np.ascontiguousarray(X @ Ht), Ht.T @ Ht, penalty.as_array(X.dtype))
 
 
 def solve_kullback_leibler(X: Any, Ht: np.ndarray, penalty: Penalty) -> np.ndarray:
@@ -241,51 +203,6 @@ def solve_kullback_leibler(X: Any, Ht: np.ndarray, penalty: Penalty) -> np.ndarr
         if not len(moving):
             break
     return W
-
-
-@jit(fastmath={"reassoc", "contract"})
-def _descend(
-    rows: np.ndarray,
-    cross: np.ndarray,
-    gram: np.ndarray,
-    penalty: np.ndarray,
-    sweeps: int,
-    tol: float,
-) -> np.ndarray:
-    r"""Each :math:`w_t` of each row to :math:`\max(0, w_t - g_t / (G_{tt} + \lambda_2))` in turn.
-
-    :math:`g = G w - c + \lambda_1 + \lambda_2 w` is the gradient, of which all but the last term is
-    kept up as w moves. A row ends when its largest move is at most `tol` of its largest
-    coordinate; returned is which did.
-    """
-    n, k = rows.shape
-    l1, l2, zero = penalty[0], penalty[1], rows.dtype.type(0)
-    slope, ended = np.empty(k, dtype=rows.dtype), np.zeros(n, dtype=np.bool_)
-    for i in range(n):
-        w = rows[i]
-        for t in range(k):
-            slope[t] = l1 - cross[i, t]
-        for t in range(k):
-            if w[t] != 0:
-                for q in range(k):
-                    slope[q] += w[t] * gram[t, q]
-        for _ in range(sweeps):
-            moved, largest = zero, zero
-            for t in range(k):
-                curvature = gram[t, t] + l2
-                if curvature <= 0:
-                    continue
-                new = max(w[t] - (slope[t] + l2 * w[t]) / curvature, zero)
-                step = new - w[t]
-                if step != 0:
-                    w[t] = new
-                    for q in range(k):
-                        slope[q] += step * gram[t, q]
-                moved, largest = max(moved, abs(step)), max(largest, new)
-            if moved <= tol * largest:
-                ended[i] = True
-                break
-    return ended
 
 
 def quotients(X: Any, W: np.ndarray, Ht: np.ndarray) -> Any:

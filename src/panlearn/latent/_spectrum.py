@@ -133,8 +133,8 @@ def _leading(matrix: np.ndarray, k: int | None) -> tuple[np.ndarray, np.ndarray]
     if k is not None and 4 * k < n:  # else the way for all of them is faster
         values, vectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
     else:
-        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
-    return np.clip(values[::-1], 0, None), vectors[:, ::-1]
+        values, vectors = np.linalg.eigh(matrix)
+    return np.maximum(values[::-1], 0), vectors[:, ::-1]
 
 
 def _centred(rows: ArrayRows) -> tuple[About, np.ndarray]:

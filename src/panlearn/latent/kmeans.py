@@ -383,9 +383,9 @@ def _lloyd(
 
 def _drift(moves: np.ndarray) -> np.ndarray:
     """The longest move of the other centres, for each."""
-    first = int(moves.argmax())
-    out = np.full(len(moves), moves[first])
-    out[first] = np.delete(moves, first).max(initial=0.0)
+    out, first = np.full(len(moves), moves.max()), int(moves.argmax())
+    moves[first] = 0.0
+    out[first] = moves.max()
     return out
 
 

@@ -22,8 +22,11 @@ from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._likelihood import Likelihood
 from panlearn.latent._principal_ways import Solver, choose, decompose, require_room
 from panlearn.latent._rank_evidence import most_probable_rank
+from panlearn.latent._row_blocks import row_blocks
 from panlearn.latent._rows import coordinates
 from panlearn.latent._spectrum import Spectrum, from_moments
+
+BLOCK = 2048  # rows that are centred at a time, so that they stay in the cache
 
 
 @dataclass(eq=False, repr=False)
@@ -297,7 +300,10 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
         """(X - mean) W, with X centred first so that an offset costs no digits."""
         if sparse.issparse(X):
             return X @ self.components_.T - self.mean_ @ self.components_.T
-        return (X - self.mean_) @ self.components_.T
+        out = np.empty((X.shape[0], self.n_components_), np.result_type(X, self.mean_))
+        for part, rows in row_blocks(X, BLOCK):
+            np.matmul(rows - self.mean_, self.components_.T, out=out[part])
+        return out
 
     def _scale(self) -> np.ndarray:
         return np.sqrt(self._floored()[0]).astype(self.components_.dtype)

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import validate_data
 
+from panlearn.core.boundary import is_finite
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
-from panlearn.core.validation import FLOATS
+from panlearn.core.validation import known_rows
 
 
 def finite(values: np.ndarray, dtype: Any) -> np.ndarray:
     """Values as floats of a type, or an error if one of them is beyond it."""
     with np.errstate(over="ignore"):
         values = values.astype(dtype, copy=False)
-    if not np.isfinite(values).all():
+    if not is_finite(values):
         raise ValueError(
             f"what X and the coefficients give is beyond {values.dtype}; rescale X, or leave out "
             "the rows of extreme values"
@@ -53,7 +53,7 @@ class LinearPredictor(Estimator):
     def _score_rows(self, X: Any) -> np.ndarray:
         """X w + b for rows given by the user."""
         self._require_fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = known_rows(self, X, accept_sparse="csr")
         with np.errstate(over="ignore", invalid="ignore"):
             scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return finite(scores, scores.dtype)

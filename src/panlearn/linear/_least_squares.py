@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.linalg.lapack import dpocon
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 from scipy.sparse.linalg import LinearOperator, lsqr
 from sklearn.exceptions import ConvergenceWarning
 
@@ -82,7 +82,7 @@ def from_moments(
     """Solve (S + alpha I) W = S_xy by Cholesky, or give None if it would lose digits."""
     second = moments.scatter if fit_intercept else moments.raw
     gram, cross = second[:d, :d], second[:d, d:]
-    live = varies(np.sqrt(np.diag(gram).clip(0)), moments)
+    live = varies(np.sqrt(np.maximum(np.diag(gram), 0)), moments)
     if moments.weight <= d or not live.any():
         return None
     alpha = per_target(alpha, cross.shape[1])
@@ -91,7 +91,7 @@ def from_moments(
         return None
     coef = np.zeros_like(cross)
     coef[live] = solved
-    singular = np.sqrt(np.clip(linalg.eigvalsh(gram)[::-1], 0, None))
+    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0))
     singular[live.sum() :] = 0
     intercept = intercept_of(moments, coef, fit_intercept)
     return Solution(coef, intercept, singular, int(live.sum()), moments)
@@ -99,6 +99,8 @@ def from_moments(
 
 def _solve_each(gram: np.ndarray, cross: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
     """Solve (G + alpha_t I) w_t = c_t for every target, or give None if it would lose digits."""
+    if (alpha == alpha[0]).all():
+        return _cholesky_solve(gram, cross, alpha[0])
     solved = np.empty_like(cross)
     for value in np.unique(alpha):
         part = _cholesky_solve(gram, cross[:, alpha == value], value)
@@ -112,14 +114,14 @@ def _cholesky_solve(gram: np.ndarray, cross: np.ndarray, alpha: float) -> np.nda
     penalised = gram + alpha * np.eye(len(gram))
     scale = 1 / np.sqrt(np.diag(penalised))  # conditioning should not depend on units
     penalised *= scale[:, None] * scale
-    try:
-        factor = linalg.cholesky(penalised, lower=False, check_finite=False)
-    except linalg.LinAlgError:
+    # LAPACK's own: on small matrices the checks of SciPy cost more than the solution
+    factor, wrong = dpotrf(penalised)
+    if wrong:
         return None
     norm = np.abs(penalised).sum(axis=0).max()
     if dpocon(factor, norm)[0] < RCOND:
         return None
-    return scale[:, None] * linalg.cho_solve((factor, False), scale[:, None] * cross)
+    return scale[:, None] * dpotrs(factor, scale[:, None] * cross)[0]
 
 
 def centred_root(

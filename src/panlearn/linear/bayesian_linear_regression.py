@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.learned import shapes
@@ -21,7 +20,7 @@ from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import RootMoments
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import known_rows, read_rows
 from panlearn.linear._base import LinearRegressor, finite
 from panlearn.linear._least_squares import EPS, root_of
 from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
@@ -231,7 +230,7 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
         return variance
 
     def _centred(self, X: Any) -> np.ndarray:
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = known_rows(self, X, accept_sparse="csr")
         X = X if isinstance(X, np.ndarray) else X.toarray()
         return X - self.statistic_.mean[:-1] if self.fit_intercept else X
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg.lapack import dtrtrs
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.estimator import fitting
@@ -17,7 +16,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.core.sources import ArrayRows, Block, DaskRows, Rows
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import FLOATS, known_rows, read_rows
 from panlearn.linear._base import MultiTargetRegressor, finite, lengths
 from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
 from panlearn.linear._recursive_kernels import absorb
@@ -184,7 +183,7 @@ class RecursiveLeastSquares(MultiTargetRegressor):
         mean = self._score_rows(X)
         if not return_std:
             return mean
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = known_rows(self, X, accept_sparse="csr")
         spread = lengths(_with_ones(X, len(self.theta_)) @ self._root())
         std = finite(np.hypot(spread, np.sqrt(self.noise_variance)), mean.dtype)
         return mean, std if mean.ndim == 1 else np.tile(std[:, None], mean.shape[1])

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.derived import derived
@@ -18,10 +17,10 @@ from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Bounds, Jobs, Positive
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS, Targets, read_rows
+from panlearn.core.validation import Targets, known_rows, read_rows
 from panlearn.core.warning import warn
 from panlearn.neighbors._pairwise import ORDERS, Metric, PairwiseIndex, check_metric
-from panlearn.neighbors._search import NeighborIndex
+from panlearn.neighbors._search import Ball, NeighborIndex
 
 
 @dataclass(eq=False, repr=False)
@@ -122,29 +121,38 @@ class StoredRows(Estimator):
     def _queries(self, X: Any) -> Any:
         """Rows given by the user, sparse if the training rows are."""
         self._require_fitted()
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan" if self._allow_nan else True,
-        )
+        X = known_rows(self, X, accept_sparse="csr", allow_nan=self._allow_nan)
         if sparse.issparse(self.X_):
             return _canonical(X) if sparse.issparse(X) else sparse.csr_array(X)
         return X.toarray() if sparse.issparse(X) else X
 
-    def _voices(self, distance: np.ndarray) -> np.ndarray:
-        """The weights of neighbours at these distances."""
+    def _graph(self, near: Ball, mode: str) -> sparse.csr_array:
+        """Neighbours as a matrix of ones or of distances."""
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
+        values = near.distance if mode == "distance" else np.ones_like(near.distance)
+        return near.matrix(values, self.n_samples_fit_)
+
+    def _voices(self, near: Ball) -> np.ndarray:
+        """The weight of each neighbour."""
+        distance = near.distance
         if self.weights == "uniform":
             return np.ones_like(distance)
         if self.weights == "distance":
             # as a part of the nearest: the inverse of a small distance may overflow
-            nearest, far = distance[:, :1], np.isinf(distance)
+            far, some = np.isinf(distance), near.sizes > 0
+            least = np.minimum.reduceat(distance, near.ends[:-1][some])
+            nearest = np.repeat(least, near.sizes[some])
             ratio = nearest / np.where((distance > 0) & ~far, distance, 1)
             ratio = np.where(far, np.isinf(nearest), ratio)
             return np.where(nearest == 0, distance == 0, ratio).astype(distance.dtype)
-        return _checked_voices(np.asarray(self.weights(distance), dtype=distance.dtype))
+        sizes = near.sizes
+        if (sizes == sizes[0]).all() and sizes[0]:  # a matrix of them, a row a query
+            tables = [distance.reshape(len(sizes), -1)]
+        else:
+            tables = [part[None] for part in np.split(distance, near.ends[1:-1]) if len(part)]
+        voices = [np.asarray(self.weights(table), dtype=distance.dtype) for table in tables]
+        return np.concatenate([distance[:0], *(_checked_voices(v).ravel() for v in voices)])
 
     def _check_weights(self, weights: Callable) -> None:
         """Try a user's function before it is needed."""

@@ -75,7 +75,7 @@ class PairwiseIndex:
         return distance, index
 
     def within(self, Q: Any, radius: float, n_jobs: int | None) -> Ball:
-        """All rows within a radius of each query."""
+        """All rows within a radius of each query, by index."""
         step = max(1, BLOCK // self.X.shape[0])
         parts = [Q[i : i + step] for i in range(0, Q.shape[0], step)]
         return joined([balls(self._distances(part), radius) for part in parts])

@@ -35,23 +35,47 @@ SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
 
 
 class Ball(NamedTuple):
-    """What lies within a radius of each query, nearest first: of query i from ends[i] on."""
+    """The rows near each query: of query i the entries from ends[i] to ends[i + 1]."""
 
     ends: np.ndarray
     distance: np.ndarray
     which: np.ndarray
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many rows are near each query."""
+        return np.diff(self.ends)
+
+    @property
+    def query(self) -> np.ndarray:
+        """The query of each entry."""
+        return np.repeat(np.arange(len(self.ends) - 1), self.sizes)
+
+    def matrix(self, values: np.ndarray, n_rows: int) -> sparse.csr_array:
+        """One value an entry as a matrix of shape (n_queries, n_rows)."""
+        shape = (len(self.ends) - 1, n_rows)
+        return sparse.csr_array((values, self.which, self.ends), shape=shape)
+
+
+    @property
+    def nearest_first(self) -> Ball:
+        """The same if rows were by index: those of a query by distance, equal ones by index."""
+        query = self.query
+        if len(self.ends) <= 1 << 16:
+            query = query.astype(np.uint16)  # such are sorted by their digits
+        order = np.argsort(self.distance, kind="stable")
+        order = order[np.argsort(query[order], kind="stable")]
+        return Ball(self.ends, self.distance[order], self.which[order])
+
 
 def balls(distance: np.ndarray, radius: float) -> Ball:
     """The entries of a matrix of distances, (n_queries, n_rows), that are within a radius."""
-    query, index = np.nonzero(distance <= radius)
-    return _ball(len(distance), query, index, distance[query, index])
-
-
-def _ball(n_queries: int, query: np.ndarray, index: np.ndarray, distance: np.ndarray) -> Ball:
-    order = np.lexsort((index, distance, query))
-    ends = np.append(0, np.cumsum(np.bincount(query, minlength=n_queries)))
-    return Ball(ends, distance[order], index[order])
+    inside = distance <= radius
+    sizes, place = np.count_nonzero(inside, axis=1), np.flatnonzero(inside)
+    first = np.arange(0, distance.size, distance.shape[1])
+    return Ball(
+        np.append(0, np.cumsum(sizes)), distance.ravel()[place], place - np.repeat(first, sizes)
+    )
 
 
 def joined(parts: list[Ball]) -> Ball:
@@ -115,7 +139,7 @@ class NeighborIndex:
         return distance * self.unit if self.unit != 1 else distance, index
 
     def within(self, Q: Any, radius: float, n_jobs: int | None) -> Ball:
-        """All rows within a radius of each query, by differences."""
+        """All rows within a radius of each query, by index; the distances are by differences."""
         if (other := self._scaled_for(Q)) is not self:
             return other.within(Q, radius, n_jobs)
         Q = Q if self.unit == 1 else Q / self.unit
@@ -132,9 +156,12 @@ class NeighborIndex:
             near = cKDTree(queries, balanced_tree=False).sparse_distance_matrix(
                 self.tree, limit * (1 + 1e-9), p=self.p, output_type="ndarray"
             )
-            exact = self._root(paired_distances(queries, self.X, near["i"], near["j"], self.p))
-            near, exact = near[exact <= limit], exact[exact <= limit]
-            return _ball(len(queries), near["i"], near["j"], exact)
+            place = np.sort(near["i"] * self.n + near["j"])
+            query, which = np.divmod(place, self.n)
+            exact = self._root(paired_distances(queries, self.X, query, which, self.p))
+            inside = exact <= limit
+            ends = np.cumsum(np.bincount(query[inside], minlength=len(queries)))
+            return Ball(np.append(0, ends), exact[inside], which[inside])
 
         count = n_threads(-1 if n_jobs is None else n_jobs)
         parts = [slice(i, i + step) for i in range(0, Q.shape[0], step)]

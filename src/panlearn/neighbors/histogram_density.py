@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.density import Density
@@ -20,7 +19,7 @@ from panlearn.core.parameters import Bounds, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import LabelCounts
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import known_rows, read_rows
 
 MOST_BINS = 1 << 24
 
@@ -137,7 +136,7 @@ class HistogramDensity(Density, DensityMixin, Estimator):
             Minus infinity in empty cells and outside the grid.
         """
         self._require_fitted()
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = known_rows(self, X)
         cells, inside = _cells(self.bin_edges_, X)
         labels, count = self.statistic_.labels, self.statistic_.count
         code = np.ravel_multi_index(cells, _sizes(self.bin_edges_))

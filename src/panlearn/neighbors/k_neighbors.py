@@ -7,15 +7,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
-from panlearn.core.learned import shapes
+from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Positive
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import Targets
+from panlearn.neighbors._answers import AveragedRows, VotingRows
 from panlearn.neighbors._base import StoredRows
-from panlearn.neighbors._search import Found
+from panlearn.neighbors._search import Ball, Found
 
 
 @dataclass(eq=False, repr=False)
@@ -75,13 +75,7 @@ class _NearestRows(StoredRows):
         -------
         csr_array of shape (n_queries, n_samples_fit)
         """
-        if mode not in ("connectivity", "distance"):
-            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
-        distance, index = self.kneighbors(X, n_neighbors)
-        values = distance if mode == "distance" else np.ones_like(distance)
-        ends = np.arange(0, index.size + 1, index.shape[1])
-        shape = (len(index), self.n_samples_fit_)
-        return sparse.csr_array((values.ravel(), index.ravel(), ends), shape=shape)
+        return self._graph(_ball(*self.kneighbors(X, n_neighbors)), mode)
 
     def _keep_enough(self, X: Any, y: Any, targets: Targets) -> ArrayRows:
         """Keep the rows, if they are as many as the neighbours."""
@@ -99,6 +93,10 @@ class _NearestRows(StoredRows):
         distance, index = self._index.query(Q, k, self.n_jobs)
         return distance.astype(self.X_.dtype, copy=False), index
 
+    def _near(self, X: Any) -> Ball:
+        """Those that decide on rows given by the user."""
+        return _ball(*self._nearest(X, self.n_neighbors))
+
     def _others(self, k: int) -> Found:
         """The k nearest of each training row but itself."""
         distance, index = self._index.query(self.X_, k + 1, self.n_jobs)
@@ -109,8 +107,13 @@ class _NearestRows(StoredRows):
         return distance, index[~own].reshape(kept)
 
 
+def _ball(distance: np.ndarray, index: np.ndarray) -> Ball:
+    """As many neighbours of each query, laid out one after the other."""
+    return Ball(np.arange(0, index.size + 1, index.shape[1]), distance.ravel(), index.ravel())
+
+
 @dataclass(eq=False, repr=False)
-class KNeighborsClassifier(ClassifierMixin, _NearestRows):
+class KNeighborsClassifier(VotingRows, _NearestRows):
     r"""The class that most of the k nearest training rows have.
 
     .. math::
@@ -162,10 +165,6 @@ class KNeighborsClassifier(ClassifierMixin, _NearestRows):
     array([[0.33, 0.67]])
     """
 
-    learned = shapes(
-        y_="(n_samples_fit,) < n_classes",
-    )
-
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the training data.
@@ -183,11 +182,7 @@ class KNeighborsClassifier(ClassifierMixin, _NearestRows):
             The model itself.
         """
         rows = self._keep_enough(X, y, "labels")
-        self.classes_, self.y_ = np.unique(np.asarray(rows.y), return_inverse=True)
-        if len(self.classes_) == 1:
-            raise ValueError(
-                f"y has one class, {self.classes_[0]!r}; give rows of at least two classes"
-            )
+        self.classes_, self.y_ = encode_labels(np.asarray(rows.y))
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -202,24 +197,7 @@ class KNeighborsClassifier(ClassifierMixin, _NearestRows):
         -------
         ndarray of shape (n_queries, n_classes)
         """
-        votes = self._votes(X)
-        return votes / votes.sum(axis=1, keepdims=True)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithm of the share of the vote that each class has.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_queries, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_classes)
-            Minus infinity for a class that no neighbour has.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return self._shares(self._near(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of each row.
@@ -233,21 +211,11 @@ class KNeighborsClassifier(ClassifierMixin, _NearestRows):
         -------
         ndarray of shape (n_queries,)
         """
-        winner = self._votes(X).argmax(axis=1)
-        return self.classes_[winner]
-
-    def _votes(self, X: Any) -> np.ndarray:
-        distance, index = self._nearest(X, self.n_neighbors)
-        voices = self._voices(distance)
-        votes = np.zeros((len(index), len(self.classes_)), distance.dtype)
-        everyone = np.arange(len(index))
-        for place in range(index.shape[1]):  # a row has one vote in each place
-            votes[everyone, self.y_[index[:, place]]] += voices[:, place]
-        return votes
+        return self.classes_[self._shares(self._near(X)).argmax(axis=1)]
 
 
 @dataclass(eq=False, repr=False)
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, _NearestRows):
+class KNeighborsRegressor(AveragedRows, _NearestRows):
     r"""The mean target of the k nearest training rows.
 
     .. math::
@@ -288,10 +256,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, _NearestRows):
     array([2.5, 6.5])
     """
 
-    learned = shapes(
-        y_="(n_samples_fit,) or (n_samples_fit, n_targets)",
-    )
-
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the training data.
@@ -323,7 +287,4 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, _NearestRows):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_targets)
         """
-        distance, index = self._nearest(X, self.n_neighbors)
-        voices = self._voices(distance)
-        shares = voices / voices.sum(axis=1, keepdims=True)
-        return np.einsum("qk,qk...->q...", shares, self.y_[index])
+        return self._mean(self._near(X))

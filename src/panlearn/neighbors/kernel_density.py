@@ -10,7 +10,6 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import validate_data
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.density import Density
@@ -20,7 +19,7 @@ from panlearn.core.parameters import Positive, RandomState
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.threads import threads
-from panlearn.core.validation import FLOATS, read_rows
+from panlearn.core.validation import known_rows, read_rows
 from panlearn.neighbors._kernels import powered_distances
 
 BLOCK = 1 << 20  # distances that a thread has in memory
@@ -210,7 +209,7 @@ class KernelDensity(Density, DensityMixin, Estimator):
             Minus infinity where no kernel reaches.
         """
         self._require_fitted()
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = known_rows(self, X)
         kernel, d, h = KERNELS[self.kernel], self.n_features_in_, self.bandwidth_
         columns = np.ascontiguousarray(self.X_.T, dtype=np.float64)
         step = max(1, BLOCK // columns.shape[1])

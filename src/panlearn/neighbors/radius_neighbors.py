@@ -7,12 +7,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
-from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative
+from panlearn.neighbors._answers import AveragedRows, VotingRows
 from panlearn.neighbors._base import StoredRows
 from panlearn.neighbors._search import Ball
 
@@ -45,7 +44,7 @@ class _RowsWithin(StoredRows):
         indices : ndarray of shape (n_queries,), of arrays
             Equal distances go by index.
         """
-        ball = self._around(X, radius)
+        ball = self._around(X, radius).nearest_first
         distance, index = (_apart(values, ball.ends) for values in (ball.distance, ball.which))
         return (distance, index) if return_distance else index
 
@@ -68,12 +67,7 @@ class _RowsWithin(StoredRows):
         -------
         csr_array of shape (n_queries, n_samples_fit)
         """
-        if mode not in ("connectivity", "distance"):
-            raise ValueError(f"mode must be 'connectivity' or 'distance'; got {mode!r}")
-        ball = self._around(X, radius)
-        values = ball.distance if mode == "distance" else np.ones_like(ball.distance)
-        shape = (len(ball.ends) - 1, self.n_samples_fit_)
-        return sparse.csr_array((values, ball.which, ball.ends), shape=shape)
+        return self._graph(self._around(X, radius), mode)
 
     def _around(self, X: Any, radius: float | None) -> Ball:
         """The neighbours of rows given by the user, or of each training row but itself."""
@@ -84,7 +78,7 @@ class _RowsWithin(StoredRows):
         if X is not None:
             return self._within(self._queries(X), radius)
         ball = self._within(self.X_, radius)
-        query = np.repeat(np.arange(len(ball.ends) - 1), np.diff(ball.ends))
+        query = ball.query
         kept = query != ball.which
         ends = np.append(0, np.cumsum(np.bincount(query[kept], minlength=self.n_samples_fit_)))
         return Ball(ends, ball.distance[kept], ball.which[kept])
@@ -93,22 +87,8 @@ class _RowsWithin(StoredRows):
         ball = self._index.within(Q, float(radius), self.n_jobs)
         return ball._replace(distance=ball.distance.astype(self.X_.dtype, copy=False))
 
-    def _shares(self, ball: Ball) -> sparse.csr_array:
-        """The weights of the neighbours of each query, (n_queries, n_samples_fit), of sum one."""
-        voices = np.ones_like(ball.distance)
-        if self.weights != "uniform":
-            for start, stop in zip(ball.ends[:-1], ball.ends[1:], strict=True):
-                if start < stop:
-                    voices[start:stop] = self._voices(ball.distance[None, start:stop])[0]
-        size = np.diff(ball.ends)
-        query = np.repeat(np.arange(len(size)), size)
-        total = np.bincount(query, voices, minlength=len(size)).astype(voices.dtype)
-        return sparse.csr_array(
-            (voices / total[query], ball.which, ball.ends), shape=(len(size), self.n_samples_fit_)
-        )
-
     def _refuse_lonely(self, ball: Ball, remedy: str) -> None:
-        lonely = np.flatnonzero(np.diff(ball.ends) == 0)
+        lonely = np.flatnonzero(ball.sizes == 0)
         if len(lonely):
             raise ValueError(
                 f"no training row is within radius={self.radius} of row {lonely[0]} (and of "
@@ -125,7 +105,7 @@ def _apart(values: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
+class RadiusNeighborsClassifier(VotingRows, _RowsWithin):
     r"""The class that most of the training rows within a radius have.
 
     .. math::
@@ -183,10 +163,6 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
     ['a', 'b', '?']
     """
 
-    learned = shapes(
-        y_="(n_samples_fit,) < n_classes",
-    )
-
     _: KW_ONLY
     outlier_label: str | float | bool | None = None
 
@@ -233,22 +209,6 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
         """
         return self._answers(X)[0]
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithm of the share of the vote that each class has.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_queries, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_classes)
-            Minus infinity for a class that no neighbour has.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of each row.
 
@@ -274,14 +234,13 @@ class RadiusNeighborsClassifier(ClassifierMixin, _RowsWithin):
         ball = self._within(self._queries(X), self.radius)
         if self.outlier_label_ is None:
             self._refuse_lonely(ball, "raise radius, scale the features, or give outlier_label")
-        shares = self._shares(ball) @ np.eye(len(self.classes_), dtype=self.X_.dtype)[self.y_]
-        lonely = np.diff(ball.ends) == 0
+        shares, lonely = self._shares(ball), ball.sizes == 0
         shares[lonely] = self.classes_ == self.outlier_label_
         return shares, lonely
 
 
 @dataclass(eq=False, repr=False)
-class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
+class RadiusNeighborsRegressor(AveragedRows, _RowsWithin):
     r"""The mean target of the training rows within a radius.
 
     .. math::
@@ -328,10 +287,6 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
     array([2.5, 6.5])
     """
 
-    learned = shapes(
-        y_="(n_samples_fit,) or (n_samples_fit, n_targets)",
-    )
-
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the training data.
@@ -365,4 +320,4 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, _RowsWithin):
         """
         ball = self._within(self._queries(X), self.radius)
         self._refuse_lonely(ball, "raise radius, scale the features, or use KNeighborsRegressor")
-        return self._shares(ball) @ self.y_
+        return self._mean(ball)

@@ -13,7 +13,7 @@ import numpy as np
 from panlearn.core.value import Value
 
 NOT_FOUND = "not in the documents"
-BY_WORDS, BY_VECTORS = 0.5, 0.3  # the least relevance that counts as near
+BY_WORDS, BY_VECTORS = 0.5, 0.5  # the least relevance that counts as near, see RAG's notes
 # Words of questions and of grammar; those that are also words of programs, as with, are not here.
 GRAMMAR = tuple(
     "a an the of to in on at by be is are was were am do does did can could should would will "

@@ -126,7 +126,7 @@ class RAG(TextModel):
         without their commonest endings, weighted by their rarity, if None.
     min_relevance : float, default=None
         A passage that is less near is left out. If all are, the answer is "not in the documents".
-        None is half of the words, or a cosine of 0.3.
+        None is half of the words, or a cosine of a half.
     max_tokens : int, default=200
         The most tokens of an answer of a GPT.
     tokenizer : WordTokenizer or callable, default=WORDS
@@ -147,6 +147,14 @@ class RAG(TextModel):
     passed over; of one that is too long by itself the first sentences are shown. What a generator
     writes is not believed: a citation of a passage that does not exist is taken out and kept in
     ``unknown``. That a sentence cites a passage does not prove that the passage says so.
+
+    What counts as near was chosen on 828 questions, first sentences of docstrings of Python's
+    standard library, with the rest of the docstrings as passages, of which those of every second
+    module or so were indexed. By words, 0.5 answers 68 percent of the questions that have a passage
+    and 21 percent of those that have none; the difference is within 0.02 of its largest from 0.45
+    to 0.55. By the cosines of all-MiniLM-L6-v2, 0.5 answers 80 and 17 percent, and 0.45, 90 and 33.
+    All were about one subject: where questions are of other subjects than the documents, fewer of
+    them are near by accident. Another encoder has another scale of cosines.
 
     References
     ----------

@@ -10,7 +10,7 @@ from panlearn.core.jit import jit
 ROUNDING = 1e-13
 
 
-@jit(fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"}, _nrt=False)
 def triangularise(A: np.ndarray, rows: int, columns: int, scale: np.ndarray) -> None:
     """Bring A[:rows, :columns] to lower echelon form by reflections of its columns, in place.
 
@@ -51,7 +51,7 @@ def triangularise(A: np.ndarray, rows: int, columns: int, scale: np.ndarray) -> 
         place += 1
 
 
-@jit
+@jit(_nrt=False)
 def rank_of(A: np.ndarray, rows: int) -> int:
     """How many of the first rows of an echelon form have a pivot."""
     rank = 0
@@ -61,7 +61,7 @@ def rank_of(A: np.ndarray, rows: int) -> int:
     return rank
 
 
-@jit
+@jit(_nrt=False)
 def sizes(S: np.ndarray, out: np.ndarray) -> None:
     """The norms of the rows of a lower triangular factor: standard deviations."""
     for i in range(len(S)):
@@ -71,17 +71,20 @@ def sizes(S: np.ndarray, out: np.ndarray) -> None:
         out[i] = np.sqrt(total)
 
 
-@jit
-def divide(B: np.ndarray, S: np.ndarray, C: np.ndarray) -> None:
-    """Solve C S = B, with S in echelon form; columns of C without a pivot are zero."""
-    n = len(S)
-    pivots, rank = np.empty(n, np.int64), 0
+@jit(_nrt=False)
+def divide(B: np.ndarray, S: np.ndarray, C: np.ndarray, pivots: np.ndarray) -> None:
+    """Solve C S = B, with S in echelon form; columns of C without a pivot are zero.
+
+    `pivots` is memory for the rows of S that have one.
+    """
+    n, rank = len(S), 0
     for i in range(n):
         if S[i, rank] > 0.0:
             pivots[rank] = i
             rank += 1
-    C[:] = 0.0
     for i in range(len(C)):
+        for j in range(n):
+            C[i, j] = 0.0
         for j in range(rank - 1, -1, -1):
             value = B[i, j]
             for k in range(j + 1, rank):

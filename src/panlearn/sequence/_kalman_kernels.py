@@ -22,6 +22,8 @@ that is ever multiplied by it lies in the range, where every generalised inverse
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from panlearn.core.jit import jit
@@ -32,7 +34,41 @@ SETTLED = 2e-15
 LOG_2_PI = np.log(2 * np.pi)
 
 
-@jit(fastmath={"reassoc", "contract"})
+class Work(NamedTuple):
+    """Memory for the recursions of m observed components and n hidden ones.
+
+    A : (max(m, n) + n, max(m, n) + n), what is triangularised, and gain, one that came to rest.
+    scale, size : the entries that a row is made of, and those of a state. exact : zeros. S,
+    S_ahead, before : factors of a covariance. none : a matrix of no rows. pivots : see `divide`.
+    """
+
+    A: np.ndarray
+    gain: np.ndarray
+    scale: np.ndarray
+    size: np.ndarray
+    exact: np.ndarray
+    innovation: np.ndarray
+    mean: np.ndarray
+    following: np.ndarray
+    S: np.ndarray
+    S_ahead: np.ndarray
+    before: np.ndarray
+    none: np.ndarray
+    pivots: np.ndarray
+
+
+def make_work(m: int, n: int) -> Work:
+    """Memory, outside of what is compiled, which is the quicker to compile."""
+    wide, factor = (max(m, n) + n, max(m, n) + n), (n, n)
+    return Work(
+        *(np.empty(wide), np.empty(wide), np.empty(wide[0]), np.empty(n), np.zeros(n)),
+        *(np.empty(m), np.empty(n), np.empty(n)),
+        *(np.empty(factor), np.empty(factor), np.empty(factor)),
+        *(np.empty((0, n)), np.empty(n, np.int64)),
+    )
+
+
+@jit(fastmath={"reassoc", "contract"}, _nrt=False)
 def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left: int) -> None:
     """out[top:, left:] = M S with S lower triangular."""
     for i in range(M.shape[0]):
@@ -44,23 +80,24 @@ def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left:
                 out[top + i, left + j] += value * S[k, j]
 
 
-@jit
+@jit(_nrt=False)
 def update(
     y: np.ndarray,
     H: np.ndarray,
     R_root: np.ndarray,
     mean: np.ndarray,
     S: np.ndarray,
-    A: np.ndarray,
-    innovation: np.ndarray,
+    work: Work,
 ) -> tuple[float, int]:
-    """Take in one observation: mean and S become those after it. A is work space.
+    """Take in one observation: mean and S become those after it.
 
     Returns the log-likelihood of the observation and how many of its components were seen; their
-    factor L and the matrix G are left in A.
+    factor L and the matrix G are left in the A of the work space.
     """
     m, n = H.shape
-    scale, size = np.zeros(m + n), np.empty(n)
+    A, innovation, scale, size = work.A, work.innovation, work.scale, work.size
+    for i in range(m + n):
+        scale[i] = 0.0
     sizes(S, size)
     seen = 0
     for i in range(m):
@@ -95,7 +132,7 @@ def update(
     return move(mean, A, innovation, seen), seen
 
 
-@jit
+@jit(_nrt=False)
 def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> float:
     """Add the gain times the innovation to the mean, and give the innovation's log-density.
 
@@ -117,23 +154,23 @@ def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> 
     return total
 
 
-@jit
+@jit(_nrt=False)
 def predict(
     F: np.ndarray,
     offset: np.ndarray,
     Q_root: np.ndarray,
     mean: np.ndarray,
     S: np.ndarray,
-    A: np.ndarray,
-    ahead: np.ndarray,
-    S_ahead: np.ndarray,
+    work: Work,
     C: np.ndarray,
     D: np.ndarray,
 ) -> None:
     """Go one step ahead, and keep the smoothing gain C and the factor D if these have rows."""
     n = len(mean)
     back = len(C) > 0
-    scale, size = np.zeros(2 * n), np.empty(n)
+    A, ahead, S_ahead, scale, size = work.A, work.following, work.S_ahead, work.scale, work.size
+    for i in range(2 * n):
+        scale[i] = 0.0
     sizes(S, size)
     _times_factor(F, S, A, 0, 0)
     for i in range(n):
@@ -155,10 +192,10 @@ def predict(
         for i in range(n):
             for j in range(n):
                 D[i, j] = A[n + i, rank + j] if j <= i else 0.0
-        divide(A[n:], S_ahead, C)
+        divide(A[n:], S_ahead, C, work.pivots)
 
 
-@jit
+@jit(_nrt=False)
 def _same(S: np.ndarray, T: np.ndarray) -> bool:
     largest, difference = 0.0, 0.0
     for i in range(len(S)):
@@ -168,7 +205,21 @@ def _same(S: np.ndarray, T: np.ndarray) -> bool:
     return difference <= SETTLED * largest
 
 
-@jit
+@jit(_nrt=False)
+def put(values: np.ndarray, out: np.ndarray) -> None:
+    """Out = values, of one row; loops are compiled in less time than assignments of arrays."""
+    for i in range(len(values)):
+        out[i] = values[i]
+
+
+@jit(_nrt=False)
+def put_matrix(values: np.ndarray, out: np.ndarray) -> None:
+    """Out = values."""
+    for i in range(len(values)):
+        put(values[i], out[i])
+
+
+@jit(_nrt=False)
 def forward(
     Y: np.ndarray,
     F: np.ndarray,
@@ -184,6 +235,7 @@ def forward(
     C: np.ndarray,
     D: np.ndarray,
     settled: np.ndarray,
+    work: Work,
 ) -> float:
     """Filter one series; matrices have one entry, or one for each step.
 
@@ -194,52 +246,48 @@ def forward(
     """
     T, m = Y.shape
     n = len(first)
-    A = np.empty((max(m, n) + n, max(m, n) + n))
-    gain = np.empty_like(A)
-    innovation = np.empty(m)
-    mean, S, S_ahead = first.copy(), S_first.copy(), S_first.copy()
-    before = np.full_like(S, np.inf)
+    mean, S = work.mean, work.S
+    put(first, mean)
+    put_matrix(S_first, work.S_ahead)
     back = len(C) > 0
-    none = np.empty((0, n))
     constant = len(F) == len(Q_root) == len(H) == len(R_root) == 1
-    rest = False
+    rest, known = False, False  # whether the factor before is of a step in which all was seen
     total = 0.0
     for t in range(T):
-        ahead[t] = mean
+        put(mean, ahead[t])
         if rest:
             for i in range(m):
                 value = Y[t, i]
                 for j in range(n):
                     value -= H[0, i, j] * mean[j]
-                innovation[i] = value
+                work.innovation[i] = value
                 rest = rest and not np.isnan(value)
         if rest:
-            total += move(mean, gain, innovation, m)
+            total += move(mean, work.gain, work.innovation, m)
             settled[t] = True
-            means[t], factors[t] = mean, factors[t - 1]
+            put_matrix(factors[t - 1], factors[t])
         else:
-            S[:] = S_ahead
-            gained, seen = update(
-                Y[t], H[t % len(H)], R_root[t % len(R_root)], mean, S, A, innovation
-            )
+            put_matrix(work.S_ahead, S)
+            gained, seen = update(Y[t], H[t % len(H)], R_root[t % len(R_root)], mean, S, work)
             total += gained
-            means[t], factors[t] = mean, S
-            if constant and seen == m:
-                rest = _same(S, before)
-                gain[:] = A
-                before[:] = S
-            else:
-                before[:] = np.inf
+            put_matrix(S, factors[t])
+            rest = constant and seen == m and known and _same(S, work.before)
+            known = constant and seen == m
+            if known:
+                put_matrix(work.A, work.gain)
+                put_matrix(S, work.before)
+        put(mean, means[t])
         if t + 1 == T:
             break
-        following = np.empty(n)
         if rest and settled[t]:
             for i in range(n):
-                following[i] = offset[t % len(offset), i]
+                value = offset[t % len(offset), i]
                 for j in range(n):
-                    following[i] += F[0, i, j] * mean[j]
+                    value += F[0, i, j] * mean[j]
+                work.following[i] = value
             if back:
-                C[t], D[t] = C[t - 1], D[t - 1]
+                put_matrix(C[t - 1], C[t])
+                put_matrix(D[t - 1], D[t])
         else:
             predict(
                 F[t % len(F)],
@@ -247,17 +295,15 @@ def forward(
                 Q_root[t % len(Q_root)],
                 mean,
                 S,
-                A,
-                following,
-                S_ahead,
-                C[t] if back else none,
-                D[t] if back else none,
+                work,
+                C[t] if back else work.none,
+                D[t] if back else work.none,
             )
-        mean = following
+        put(work.following, mean)
     return total
 
 
-@jit
+@jit(_nrt=False)
 def backward(
     means: np.ndarray,
     factors: np.ndarray,
@@ -265,21 +311,24 @@ def backward(
     C: np.ndarray,
     D: np.ndarray,
     settled: np.ndarray,
+    work: Work,
 ) -> None:
     """Smooth one series in place: filtered means and factors become smoothed ones."""
     T, n = means.shape
-    A, exact = np.empty((n, 2 * n)), np.zeros(n)
+    A = work.A
     rest = False
     for t in range(T - 2, -1, -1):
         for i in range(n):
             for j in range(n):
                 means[t, i] += C[t, i, j] * (means[t + 1, j] - ahead[t + 1, j])
         if rest and settled[t]:
-            factors[t] = factors[t + 1]
+            put_matrix(factors[t + 1], factors[t])
             continue
         _times_factor(C[t], factors[t + 1], A, 0, 0)
-        A[:, n:] = D[t]
-        triangularise(A, n, 2 * n, exact)
+        for i in range(n):
+            for j in range(n):
+                A[i, n + j] = D[t, i, j]
+        triangularise(A, n, 2 * n, work.exact)
         for i in range(n):
             for j in range(n):
                 factors[t, i, j] = A[i, j] if j <= i else 0.0

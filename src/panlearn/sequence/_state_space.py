@@ -11,7 +11,7 @@ from scipy import linalg
 
 from panlearn.sequence import _diffuse
 from panlearn.sequence._diffuse import Vague, unbounded
-from panlearn.sequence._kalman_kernels import backward, forward
+from panlearn.sequence._kalman_kernels import backward, forward, make_work
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
@@ -172,7 +172,8 @@ class StateSpace:
         t = opening.steps
         if t < T:
             later = [M[t:] if len(M) > t else M[-1:] for M in matrices]
-            rest = (*(part[t:] for part in kept), settled[t:])
+            work = make_work(seen.Y.shape[1], n)
+            rest = (*(part[t:] for part in kept), settled[t:], work)
             run: Any = forward
             value += run(seen.Y[t:], *later, *opening.after[:2], *rest)
             if back:

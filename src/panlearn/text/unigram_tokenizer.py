@@ -43,9 +43,9 @@ class UnigramTokenizer(Value):
         Which of them stands for what is unknown.
     byte_fallback : bool, default=False
         Whether what is unknown is spelt in bytes such as ``"<0x0A>"``, if these are pieces.
-    special_tokens : dict of {str: int}, default={}
-        The ids of tokens that stand for no text; they may be among the pieces, which then no text
-        has.
+    special_tokens : dict of {str: int}
+        The ids of tokens that stand for no text, none by default; they may be among the pieces,
+        which then no text has.
     normalizer : dict, default=None
         What is done to a text first, as ``tokenizer.json`` has it: normal forms, a table of
         SentencePiece, case, accents, spaces.

@@ -17,14 +17,15 @@ from sklearn.utils import (
     get_tags,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
+from panlearn.core.jit import jit
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
 from panlearn.core.sources import ArrayRows
-from panlearn.core.validation import FLOATS, read_rows, reject_hidden
+from panlearn.core.validation import known_rows, read_rows, reject_hidden
 
 MemberCount = Annotated[int, Bounds(0, 10**5, closed_high=True)]
 
@@ -38,15 +39,8 @@ class RowsPredictor(Estimator):
         """Check new rows: in the order of C, or sparse by rows."""
         self._require_fitted()
         tags = get_tags(self).input_tags
-        with np.errstate(invalid="ignore"):  # the sum that is asked for NaN may overflow both ways
-            X = validate_data(
-                self,
-                X,
-                reset=False,
-                dtype=FLOATS,
-                accept_sparse="csr" if tags.sparse else False,
-                ensure_all_finite="allow-nan" if tags.allow_nan else True,
-            )
+        formats = "csr" if tags.sparse else False
+        X = known_rows(self, X, accept_sparse=formats, allow_nan=tags.allow_nan)
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
@@ -103,9 +97,9 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
         """
         probabilities = self.predict_proba(X)
         if not isinstance(probabilities, list):
-            return self.classes_[probabilities.argmax(axis=1)]
+            return self.classes_[first_largest(probabilities)]
         pairs = zip(self.classes_, probabilities, strict=True)
-        return np.stack([labels[part.argmax(axis=1)] for labels, part in pairs], axis=1)
+        return np.stack([labels[first_largest(part)] for labels, part in pairs], axis=1)
 
 
 class OutputsClassifier(ProbabilisticClassifier):
@@ -165,6 +159,19 @@ class OutputsRegressor(RegressorMixin, RowsPredictor):
         """
         values = self._values(X)
         return values if self.n_outputs_ > 1 else values[:, 0]
+
+
+@jit
+def first_largest(rows: np.ndarray) -> np.ndarray:
+    """Where each row is largest: NumPy's argmax takes ten times as long for a few columns."""
+    places = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        place, top = 0, rows[i, 0]
+        for j in range(1, rows.shape[1]):  # no branch that depends on a value
+            place = j if rows[i, j] > top else place
+            top = max(top, rows[i, j])
+        places[i] = place
+    return places
 
 
 def read_training(

@@ -20,6 +20,7 @@ from panlearn.tree._growth import Columns
 from panlearn.tree._split import MISSING, TOP
 
 BLOCK_BYTES = 1 << 25
+BLOCK_ROWS = 1 << 14
 NO_SIGN = np.zeros(0, dtype=np.int8)
 
 
@@ -82,15 +83,15 @@ def dense_columns(X: Any) -> Iterator[np.ndarray]:
         yield X[:, [j]].toarray()[:, 0]
 
 
-def dense_blocks(X: Any) -> Iterator[np.ndarray]:
-    """The rows of X in their order, in stretches of some megabytes if it is sparse."""
-    if not sparse.issparse(X):
-        yield X
-        return
+def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Stretches of the rows of X and where they lie: of some megabytes if they are sparse."""
     n, d = X.shape
-    step = max(1, BLOCK_BYTES // (X.dtype.itemsize * d))
+    step = BLOCK_ROWS
+    if sparse.issparse(X):
+        step = max(1, BLOCK_BYTES // (X.dtype.itemsize * d))
     for start in range(0, n, step):
-        yield X[start : start + step].toarray()
+        part = slice(start, start + step)
+        yield part, X[part].toarray() if sparse.issparse(X) else np.ascontiguousarray(X[part])
 
 
 def presort(X: Any, sign: np.ndarray = NO_SIGN) -> Presorted:

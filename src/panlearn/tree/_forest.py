@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from panlearn.core.capabilities import Capabilities
+from panlearn.core.derived import derived
 from panlearn.core.documentation import inherit_documentation
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Jobs, Positive, RandomState
@@ -24,6 +25,7 @@ from panlearn.tree._features import bin_features, dense_blocks
 from panlearn.tree._problem import GrowthParameters, Problem, grow_tree, monotone_signs
 from panlearn.tree._sampling import Part, out_of_bag_mean, row_sampler, sample_size
 from panlearn.tree._structure import Tree
+from panlearn.tree._walk import Walk, lay_out
 
 Bag = Callable[[np.random.Generator], np.ndarray]
 """How often each row counts in a tree."""
@@ -118,8 +120,10 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
             Indices of nodes of the trees.
         """
         X = self._rows(X)
-        leaves = [[m.tree_.apply(block) for m in self.estimators_] for block in dense_blocks(X)]
-        return np.concatenate([np.transpose(part) for part in leaves])
+        leaves = np.empty((X.shape[0], len(self.estimators_)), dtype=np.int64)
+        for part, rows in dense_blocks(X):
+            self._walk.find_leaves(rows, leaves[part])
+        return leaves
 
     def decision_path(self, X: Any) -> tuple[sparse.csr_array, np.ndarray]:
         """Find the nodes that each row passes in each tree.
@@ -144,16 +148,24 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
 
     def _values(self, X: Any) -> np.ndarray:
         """The mean of the trees' values, (n, n_components), summed in their order."""
-        X = self._rows(X)
-        trees = [model.tree_ for model in self.estimators_]
-        means = []
+        X, walk = self._rows(X), self._walk
+        total = np.zeros((X.shape[0], walk.value.shape[1]))
+
+        def add(block: tuple[slice, np.ndarray]) -> None:
+            walk.add_values(block[1], total[block[0]])
+
         with threads(self.n_jobs) as run:
-            for block in dense_blocks(X):
-                total = np.zeros((len(block), trees[0].value.shape[1]))
-                for values in run(methodcaller("predict", block), trees):
-                    total += values
-                means.append((total / len(trees)).astype(trees[0].value.dtype))
-        return np.concatenate(means)
+            deque(run(add, dense_blocks(X)), maxlen=0)
+        total /= len(self.estimators_)
+        return total.astype(walk.value.dtype, copy=False)
+
+    @property
+    def _trees(self) -> tuple[Tree, ...]:
+        return tuple(model.tree_ for model in self.estimators_)
+
+    @derived("_trees")
+    def _walk(self) -> Walk:
+        return lay_out(self._trees)
 
     def _bag(self, weight: np.ndarray) -> Bag:
         """What draws the rows of a tree."""

@@ -1,4 +1,4 @@
-"""Move rows: divide them, sort them by bin, lead them to their leaves; compiled."""
+"""Move rows: divide them, sort them by bin; compiled."""
 
 from __future__ import annotations
 
@@ -69,24 +69,3 @@ def sort_by_bin(
         keys[start + i] = b if b < MISSING else TOP
         counts[b] += 1
     counts[:] = 0
-
-
-@jit(error_model="numpy")
-def leaves_of(
-    X: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
-    feature: np.ndarray,
-    threshold: np.ndarray,
-    missing_left: np.ndarray,
-) -> np.ndarray:
-    """The leaf of each row."""
-    leaves = np.empty(len(X), np.int64)
-    for i in range(len(X)):
-        node = 0
-        while left[node] >= 0:
-            x = X[i, feature[node]]
-            to_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
-            node = left[node] if to_left else right[node]
-        leaves[i] = node
-    return leaves

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from panlearn.core.derived import derived
 from panlearn.core.value import Value
 from panlearn.tree._features import dense_blocks
-from panlearn.tree._rows import leaves_of
+from panlearn.tree._walk import Walk, lay_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ class Tree(Value):
             or any(shape[0] != count for shape in shapes)
             or ((right >= 0) != inner).any()
             or any(((c <= at) | (c >= count))[inner].any() for c in (left, right))
+            or (np.bincount(np.r_[0, left[inner], right[inner]], minlength=count) != 1).any()
             or ((self.feature < 0) | (self.feature >= self.n_features))[inner].any()
         ):
             raise ValueError("these arrays do not describe a tree")
@@ -99,13 +101,21 @@ class Tree(Value):
         """The leaf that each row of checked data, dense or sparse, ends in."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features and the tree {self.n_features}")
-        arrays = self.children_left, self.children_right, self.feature, self.threshold
-        leaves = [leaves_of(x, *arrays, self.missing_go_to_left) for x in dense_blocks(X)]
-        return leaves[0] if len(leaves) == 1 else np.concatenate(leaves)
+        leaves = np.empty((X.shape[0], 1), dtype=np.int64)
+        for part, rows in dense_blocks(X):
+            self._walk.find_leaves(rows, leaves[part])
+        return leaves[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
         """The value of the leaf of each row, (n, n_components)."""
-        return self.value[self.apply(X)]
+        total = np.zeros((X.shape[0], self.value.shape[1]))
+        for part, rows in dense_blocks(X):
+            self._walk.add_values(rows, total[part])
+        return total.astype(self.value.dtype, copy=False)
+
+    @derived("children_left", "value")
+    def _walk(self) -> Walk:
+        return lay_out([self])
 
     def paths(self, leaves: np.ndarray) -> sparse.csr_array:
         """Which nodes lie on the way to each of some leaves, (len(leaves), node_count)."""

@@ -1,0 +1,182 @@
+r"""Rows of a non-negative factorisation for the other factor as it is, each by itself; compiled.
+
+.. math:: \min_{w \ge 0} \tfrac{1}{2} w^\top G w - c^\top w
+    + \lambda_1 \sum_t w_t + \tfrac{1}{2} \lambda_2 \|w\|^2
+
+Kept up as w moves is the slope :math:`G w - c + \lambda_1`, the gradient but its last term.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from panlearn.core.jit import jit
+
+FAST = {"reassoc", "contract"}
+ROUNDS = 250
+DEPENDENT = 1e4  # roundings that a pivot is above: below, a solution has few digits left
+
+
+def minimise_rows(cross: np.ndarray, gram: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """The w of each row of c, till no coordinate moves by more than roundings.
+
+    Rows that are not there after many rounds, for G is nearly singular, are solved anew exactly.
+    """
+    W, tol = np.zeros_like(cross), 100 * np.finfo(cross.dtype).eps
+    ended = solve_rows(W, cross, gram, penalty, ROUNDS, float(tol))
+    for i in np.flatnonzero(~ended):
+        ridge = penalty[1] * np.eye(len(gram), dtype=W.dtype)
+        W[i] = active_set(cross[i] - penalty[0], gram + ridge)
+    return W
+
+
+def active_set(c: np.ndarray, G: np.ndarray) -> np.ndarray:
+    r"""Minimise :math:`\tfrac{1}{2} w^\top G w - c^\top w` over w ≥ 0, as Lawson and Hanson do.
+
+    Coordinates are freed one by one, that of the steepest descent first; when the solution of the
+    free ones leaves the domain, w goes as far as it may and the one that stops it is held again.
+    """
+    w, free = np.zeros_like(c), np.zeros(len(c), dtype=bool)
+    small = 10 * np.finfo(c.dtype).eps * np.abs(c).max(initial=0)
+    for _ in range(3 * len(c)):
+        descent = np.where(free, -np.inf, c - G @ w)
+        if descent.max() <= small:
+            break
+        free[descent.argmax()] = True
+        while True:
+            goal = np.zeros_like(w)
+            goal[free] = linalg.lstsq(G[np.ix_(free, free)], c[free], lapack_driver="gelsy")[0]
+            stops = free & (goal <= 0)
+            if not stops.any():
+                break
+            ratio = np.where(stops, w / np.where(stops & (w > goal), w - goal, 1), np.inf)
+            first = ratio.argmin()
+            w += ratio[first] * (goal - w)
+            w[first] = 0
+            free &= w > 0
+            w[~free] = 0
+        w = goal
+    return w
+
+
+@jit(fastmath=FAST)
+def descend_rows(
+    rows: np.ndarray, cross: np.ndarray, gram: np.ndarray, penalty: np.ndarray, sweeps: int
+) -> None:
+    """So many sweeps of coordinate descent over each row."""
+    slope = np.empty(rows.shape[1], dtype=rows.dtype)
+    for i in range(len(rows)):
+        slope_of(rows[i], cross[i], gram, penalty[0], slope)
+        for _ in range(sweeps):
+            sweep(rows[i], slope, gram, penalty[1])
+
+
+@jit(fastmath=FAST)
+def solve_rows(
+    rows: np.ndarray,
+    cross: np.ndarray,
+    gram: np.ndarray,
+    penalty: np.ndarray,
+    rounds: int,
+    tol: float,
+) -> np.ndarray:
+    """Sweeps find which coordinates are free, a Newton step takes these to their minimum.
+
+    A row ends when no coordinate moves by more than `tol` of the largest; returned is which did.
+    """
+    n, k = rows.shape
+    slope, step = np.empty(k, dtype=rows.dtype), np.empty(k, dtype=rows.dtype)
+    factor, free = np.empty((k, k), dtype=rows.dtype), np.empty(k, np.int64)
+    ended = np.zeros(n, dtype=np.bool_)
+    for i in range(n):
+        slope_of(rows[i], cross[i], gram, penalty[0], slope)
+        for _ in range(rounds):
+            for _ in range(1 + k // 8):  # about the cost of a step
+                sweep(rows[i], slope, gram, penalty[1])
+            newton(rows[i], slope, gram, penalty[1], factor, free, step)
+            moved, largest = sweep(rows[i], slope, gram, penalty[1])
+            if moved <= tol * largest:
+                ended[i] = True
+                break
+    return ended
+
+
+@jit(fastmath=FAST)
+def slope_of(w: np.ndarray, c: np.ndarray, gram: np.ndarray, l1: float, slope: np.ndarray) -> None:
+    """Fill the slope at w."""
+    for t in range(len(w)):
+        slope[t] = l1 - c[t]
+    for t in range(len(w)):
+        if w[t] != 0:
+            for q in range(len(w)):
+                slope[q] += w[t] * gram[t, q]
+
+
+@jit(fastmath=FAST)
+def sweep(w: np.ndarray, slope: np.ndarray, gram: np.ndarray, l2: float) -> tuple[float, float]:
+    r"""Each :math:`w_t` to :math:`\max(0, w_t - g_t / (G_{tt} + \lambda_2))` in turn.
+
+    Returned are the largest move and the largest coordinate.
+    """
+    zero = w.dtype.type(0)
+    moved, largest = zero, zero
+    for t in range(len(w)):
+        curvature = gram[t, t] + l2
+        if curvature <= 0:
+            continue
+        new = max(w[t] - (slope[t] + l2 * w[t]) / curvature, zero)
+        step = new - w[t]
+        if step != 0:
+            w[t] = new
+            for q in range(len(w)):
+                slope[q] += step * gram[t, q]
+        moved, largest = max(moved, abs(step)), max(largest, new)
+    return moved, largest
+
+
+@jit(fastmath=FAST)
+def newton(
+    w: np.ndarray,
+    slope: np.ndarray,
+    gram: np.ndarray,
+    l2: float,
+    factor: np.ndarray,
+    free: np.ndarray,
+    step: np.ndarray,
+) -> None:
+    """The coordinates above zero to their minimum, or as far as none of them gets below zero."""
+    m, least = 0, DEPENDENT * np.finfo(w.dtype).eps
+    for t in range(len(w)):
+        if w[t] > 0:
+            free[m] = t
+            m += 1
+    for a in range(m):
+        step[a] = -(slope[free[a]] + l2 * w[free[a]])
+        for b in range(a + 1):
+            total = gram[free[a], free[b]] + (l2 if a == b else 0 * l2)
+            for c in range(b):
+                total -= factor[a, c] * factor[b, c]
+            if b < a:
+                factor[a, b] = total / factor[b, b]
+                step[a] -= factor[a, b] * step[b]
+            elif total > least * (gram[free[a], free[a]] + l2):
+                factor[a, a] = np.sqrt(total)
+                step[a] /= factor[a, a]
+            else:
+                return
+    for a in range(m - 1, -1, -1):
+        for b in range(a + 1, m):
+            step[a] -= factor[b, a] * step[b]
+        step[a] /= factor[a, a]
+    reach, first = w.dtype.type(1), -1
+    for a in range(m):
+        if w[free[a]] + reach * step[a] < 0:
+            reach, first = w[free[a]] / -step[a], a
+    for a in range(m):
+        t = free[a]
+        new = w[t] * 0 if a == first else max(w[t] + reach * step[a], w[t] * 0)
+        move = new - w[t]
+        w[t] = new
+        for q in range(len(w)):
+            slope[q] += move * gram[t, q]

@@ -1,0 +1,183 @@
+"""Trees laid out for rows to walk: compact nodes, several rows at a time; compiled.
+
+A branch that depends on a value of a row is guessed wrong half of the time, which costs more than
+all else. So there is none: the two children of a node lie next to each other and a comparison adds
+0 or 1 to the first; a leaf leads to itself; and a few rows walk side by side, whose reads do not
+wait for each other, till none of them moves. A comparison with a missing value is false: a node
+where it goes left asks whether a row goes right, another whether it goes left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from panlearn.core.jit import jit
+
+SIDE_BY_SIDE = 8
+IN_CACHE = 1024  # rows that stay there while all trees pass
+
+
+class Walk(NamedTuple):
+    """The nodes of some trees, one tree after the other.
+
+    Attributes
+    ----------
+    root : ndarray of shape (n_trees,)
+        Where each tree begins.
+    child : ndarray of shape (n_nodes,)
+        Where a row goes that a node answers with no, after which comes where one with yes goes; of
+        a leaf the leaf itself.
+    feature, sign, bound : ndarray of shape (n_nodes,)
+        A node asks whether the feature, times the sign, exceeds the bound; a leaf says no.
+    value : ndarray of shape (n_nodes, n_components)
+        What a node predicts.
+    number : ndarray of shape (n_nodes,)
+        The number of a node in its tree.
+    """
+
+    root: np.ndarray
+    child: np.ndarray
+    feature: np.ndarray
+    sign: np.ndarray
+    bound: np.ndarray
+    value: np.ndarray
+    number: np.ndarray
+
+    def find_leaves(self, X: np.ndarray, leaves: np.ndarray) -> None:
+        """Fill in the leaf of each row in each tree by its number there, (n, n_trees)."""
+        find_leaves(X, self.root, self.child, self.feature, self.sign, self.bound, leaves)
+        np.take(self.number, leaves, out=leaves)
+
+    def add_values(self, X: np.ndarray, total: np.ndarray) -> None:
+        """Add what the trees, one after the other, predict of each row, (n, n_components)."""
+        nodes = (self.root, self.child, self.feature, self.sign, self.bound)
+        add_values(X, *nodes, self.value, total)
+
+
+def lay_out(trees: Sequence[Any]) -> Walk:
+    """Bring the nodes of trees into the order of their parents, each beside its sibling."""
+    size = np.array([tree.node_count for tree in trees])
+    root = np.cumsum(size) - size
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(tree, name) for tree in trees])
+
+    left, right, missing_left = map(
+        joined, ("children_left", "children_right", "missing_go_to_left")
+    )
+    leaf = left < 0
+    inner = np.flatnonzero(~leaf)
+    tree = np.searchsorted(root, inner, side="right") - 1
+    # before the children of the j-th inner node of all come those of the others, and the roots
+    below = tree + 1 + 2 * np.arange(len(inner))
+    place = np.empty(len(left), dtype=np.int64)
+    place[root] = root
+    place[root[tree] + left[inner]] = below + ~missing_left[inner]
+    place[root[tree] + right[inner]] = below + missing_left[inner]
+    order = np.empty_like(place)
+    order[place] = np.arange(len(place))
+    child = place.copy()
+    child[inner] = below
+    threshold = joined("threshold").astype(np.float64)
+    # at most the threshold is below the next number: of minus both, above
+    bound = np.where(missing_left, threshold, -np.nextafter(threshold, np.inf))
+    return Walk(
+        root.astype(np.uint32),
+        child[order].astype(np.uint32),
+        np.where(leaf, 0, joined("feature"))[order].astype(np.uint32),
+        np.where(missing_left, 1.0, -1.0)[order],
+        np.where(leaf, np.inf, bound)[order],
+        joined("value")[order],
+        (np.arange(len(left)) - np.repeat(root, size))[order],
+    )
+
+
+@jit(error_model="numpy")
+def next_node(
+    X: np.ndarray,
+    row: int,
+    node: int,
+    child: np.ndarray,
+    feature: np.ndarray,
+    sign: np.ndarray,
+    bound: np.ndarray,
+) -> int:
+    """Where a row goes from a node; indices are unsigned, of which none counts from the end."""
+    return child[node] + np.uint32(sign[node] * X[np.uint64(row), feature[node]] > bound[node])
+
+
+@jit(error_model="numpy")
+def lead(
+    X: np.ndarray,
+    start: int,
+    count: int,
+    root: int,
+    child: np.ndarray,
+    feature: np.ndarray,
+    sign: np.ndarray,
+    bound: np.ndarray,
+    at: np.ndarray,
+) -> None:
+    """Fill `at` with the leaves of `count` rows from `start` on."""
+    for r in range(count):
+        at[r] = root
+    moved = np.uint32(1)
+    while moved:
+        moved = np.uint32(0)
+        if count == SIDE_BY_SIDE:  # a number that the compiler knows: it unrolls the loop
+            for r in range(SIDE_BY_SIDE):
+                new = next_node(X, start + r, at[r], child, feature, sign, bound)
+                moved |= new ^ at[r]
+                at[r] = new
+        else:
+            for r in range(count):
+                new = next_node(X, start + r, at[r], child, feature, sign, bound)
+                moved |= new ^ at[r]
+                at[r] = new
+
+
+@jit(error_model="numpy")
+def find_leaves(
+    X: np.ndarray,
+    root: np.ndarray,
+    child: np.ndarray,
+    feature: np.ndarray,
+    sign: np.ndarray,
+    bound: np.ndarray,
+    leaves: np.ndarray,
+) -> None:
+    """Fill in the leaf of each row in each tree."""
+    n, at = len(X), np.empty(SIDE_BY_SIDE, np.uint32)
+    for start in range(0, n, SIDE_BY_SIDE):
+        count = min(SIDE_BY_SIDE, n - start)
+        for t in range(len(root)):
+            lead(X, start, count, root[t], child, feature, sign, bound, at)
+            for r in range(count):
+                leaves[np.uint64(start + r), t] = at[r]
+
+
+@jit(error_model="numpy")
+def add_values(
+    X: np.ndarray,
+    root: np.ndarray,
+    child: np.ndarray,
+    feature: np.ndarray,
+    sign: np.ndarray,
+    bound: np.ndarray,
+    value: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """Add what each tree, one after the other, predicts of each row."""
+    n, at = len(X), np.empty(SIDE_BY_SIDE, np.uint32)
+    for first in range(0, n, IN_CACHE):
+        last = min(first + IN_CACHE, n)
+        for t in range(len(root)):
+            for start in range(first, last, SIDE_BY_SIDE):
+                count = min(SIDE_BY_SIDE, last - start)
+                lead(X, start, count, root[t], child, feature, sign, bound, at)
+                for r in range(count):
+                    for c in range(value.shape[1]):
+                        total[np.uint64(start + r), c] += value[at[r], c]
