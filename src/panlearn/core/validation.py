@@ -23,6 +23,7 @@ from panlearn.core.sources import (
     StreamRows,
     as_batches,
     is_dask,
+    partitions,
 )
 
 FLOATS = [np.float64, np.float32]
@@ -306,8 +307,8 @@ def _dask_rows(
         who=type(estimator).__name__,
         **options,
     )
-    blocks = _partitions(X)
-    columns = [blocks, *(None if a is None else _partitions(a, like=X) for a in (y, weight))]
+    blocks = partitions(X)
+    columns = [blocks, *(None if a is None else partitions(a, like=X) for a in (y, weight))]
     count = len(blocks)
     if any(c is not None and len(c) != count for c in columns):
         raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
@@ -316,16 +317,3 @@ def _dask_rows(
     kinds = set(X.dtypes) if hasattr(X, "dtypes") else {X.dtype}
     dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
     return DaskRows(parts, estimator.n_features_in_, dtype, 1 if y is None else y.ndim)
-
-
-def _partitions(collection: Any, like: Any = None) -> list[Any]:
-    """One delayed object a block of rows; columns are gathered, y is cut as X is."""
-    if not is_dask(collection):
-        raise ValueError("X is a Dask collection, so y and sample_weight must be Dask too")
-    if hasattr(collection, "chunks"):
-        if collection.ndim == 2:
-            collection = collection.rechunk({1: -1})
-        rows = getattr(like, "chunks", (None,))[0]
-        if rows is not None and not any(np.isnan(rows)) and collection.chunks[0] != rows:
-            collection = collection.rechunk({0: rows})
-    return list(np.ravel(collection.to_delayed()))
