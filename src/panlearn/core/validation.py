@@ -276,7 +276,7 @@ def _stream_rows(estimator: Any, stream: Any, reset: bool, **options: Any) -> St
             "give np.vstack(rows), or a stream of such tables"
         )
     validate_data(estimator, first.X, reset=reset, skip_check_array=True)
-    check = functools.partial(
+    check: Any = functools.partial(
         _check_block,
         n_features=estimator.n_features_in_,
         names=getattr(estimator, "feature_names_in_", None),
@@ -300,7 +300,7 @@ def _dask_rows(
     # a Dask frame has its names in the empty pandas frame that it carries
     named = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, named, reset=reset, skip_check_array=True)
-    check = functools.partial(
+    check: Any = functools.partial(
         _check_block,
         n_features=estimator.n_features_in_,
         names=getattr(estimator, "feature_names_in_", None),
