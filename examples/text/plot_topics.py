@@ -10,9 +10,8 @@ in each document. Nobody names the topics; their words do.
 # Each help topic of the standard library is a document. The words that bind any sentence are left
 # out, and those that fewer than three documents have.
 
-from pydoc_data.topics import topics
-
 import textwrap
+from pydoc_data.topics import topics
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,5 @@
 import json
+import re
 
 import panlearn
 from panlearn.cli.catalogue import describe, sections
@@ -10,6 +11,8 @@ def test_list_has_every_public_method(run):
     names = {method["name"] for method in found}
     assert {name for name, _ in panlearn.all_estimators()} <= names
     assert all(method["summary"] and "\n" not in method["summary"] for method in found)
+    bare = {m["name"]: re.sub("``.*?``", "", m["summary"]) for m in found}
+    assert not [name for name, text in bare.items() if "\\" in text or ":math:" in text]
     ridge = next(m for m in found if m["name"] == "Ridge")
     assert (ridge["family"], ridge["kind"]) == ("linear", "regressor")
 
@@ -24,6 +27,8 @@ def test_info_shows_formula_parameters_and_reference(run):
     text = run("info", "ridge").stdout
     for word in (
         r"\min_{w, b}",
+        "allowed",
+        "a float in [0, inf)",
         "alpha",
         "1.0",
         "fit_intercept",
@@ -46,6 +51,7 @@ def test_card_of_a_class():
     card = describe("Ridge", "linear", Ridge)
     assert card["parameters"][0] == {
         "name": "alpha",
+        "allowed": "a float in [0, inf) or array-like",
         "default": "1.0",
         "meaning": card["parameters"][0]["meaning"],
     }
@@ -87,3 +93,20 @@ def test_code(run, capsys):
     assert "Ridge" in capsys.readouterr().out
     exec(run("info", "Ridge", "--code").stdout, {"help": print})
     assert "Ridge" in capsys.readouterr().out
+
+
+def test_info_tells_what_each_parameter_may_be(run):
+    from panlearn.montecarlo import metropolis_hastings
+    from panlearn.sequence import GaussianHMM
+
+    allowed = {
+        p["name"]: p["allowed"]
+        for p in describe("GaussianHMM", "sequence", GaussianHMM)["parameters"]
+    }
+    kinds = ("diag", "full", "tied", "spherical")
+    assert all(f"'{kind}'" in allowed["covariance_type"] for kind in kinds)
+    assert allowed["n_components"].startswith("an int in")
+    # of a function the docstring tells it, without the default
+    card = describe("metropolis_hastings", "montecarlo", metropolis_hastings)
+    assert all("default=" not in p["allowed"] for p in card["parameters"])
+    assert any(p["allowed"] for p in card["parameters"])

@@ -22,7 +22,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "link", "img", "source"}:
+        if tag not in {"meta", "link", "img", "source", "wbr"}:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -56,17 +56,24 @@ def make(mixed_once):
         (
             "bought",
             [LOGISTIC, "sklearn.svm.LinearSVC"],
-            ["Scores", "ROC", "Calibration", "Confusion", "Learning", "Coefficients"],
+            ["Scores", "ROC", "Calibration", "Confusion", "Learning", "Importance", "Coefficients"],
         ),
         (
             "price",
             ["Ridge", "sklearn.ensemble.VotingRegressor"],
-            ["Scores", "Predicted and actual", "Residuals", "Learning", "Coefficients"],
+            [
+                "Scores",
+                "Predicted and actual",
+                "Residuals",
+                "Learning",
+                "Importance",
+                "Coefficients",
+            ],
         ),
         (
             "sex",
             [LOGISTIC],
-            ["Scores", "ROC", "Calibration", "Confusion", "Learning", "Coefficients"],
+            ["Scores", "ROC", "Calibration", "Confusion", "Learning", "Importance", "Coefficients"],
         ),
     ],
 )

@@ -355,3 +355,11 @@ def test_a_network_that_is_too_dense_is_found_out_once(monkeypatch):
         with pytest.raises(MemoryError, match="too dense"):
             network.clique_tree()
     assert len(made) == 1
+
+
+def test_a_quantity_is_no_list_of_states(rng):
+    X = rng.normal(size=(200, 2))
+    with pytest.raises(ValueError, match=r"'x0' has 200 states in 200 rows.*KBinsDiscretizer"):
+        BayesianNetwork("chow-liu").fit(X)
+    BayesianNetwork("chow-liu").fit(X.round())
+    BayesianNetwork().fit(np.arange(200)[:, None] % 150)  # whole numbers may be names

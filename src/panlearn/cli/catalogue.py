@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from panlearn.cli.app import as_code, as_json, console, write_json
+from panlearn.cli.formulas import spoken
 from panlearn.core.errors import DataError, did_you_mean
 
 
@@ -124,7 +125,8 @@ def describe(name: str, family: str, thing: Any) -> dict[str, Any]:
 
 def sections(thing: Any) -> dict[str, str]:
     """Split a numpydoc docstring at its underlined titles, the head under '', without roles."""
-    text = re.sub(r":\w+:`([^`]*)`", r"\1", inspect.getdoc(thing) or "").replace(r"\ell_", "ℓ")
+    text = re.sub(r":math:`([^`]*)`", lambda m: spoken(m[1]), inspect.getdoc(thing) or "")
+    text = re.sub(r":\w+:`([^`]*)`", r"\1", text)
     pieces = re.split(r"^(\w[\w ]*)\n-{3,}$", text, flags=re.MULTILINE)
     titles = ["", *(title.strip() for title in pieces[1::2])]
     return dict(zip(titles, (body.strip("\n") for body in pieces[0::2]), strict=True))

@@ -175,7 +175,10 @@ def as_prepared(
     """
     if isinstance(table, Table):
         return table
-    frame = read_table(table) if isinstance(table, str | os.PathLike) else pd.DataFrame(table)
+    if isinstance(table, str | os.PathLike):
+        frame = read_table(os.fspath(table))
+    else:
+        frame = pd.DataFrame(table)
     if task == "density":
         if target is not None:
             raise DataError("a density has no target: leave target out")

@@ -62,6 +62,14 @@ def tuned(table: Table, metrics: tuple[Metric, ...], *, named: bool, random_stat
     return Decide(first, len(table.y), random_state)
 
 
+def undecided(pipeline: Pipeline) -> Pipeline | None:
+    """The pipeline without a choice of threshold, or None if it has none."""
+    chooser: Any = pipeline[-1]
+    if not isinstance(chooser, TunedThresholdClassifierCV):
+        return None
+    return Pipeline([pipeline.steps[0], ("model", chooser.estimator)])
+
+
 def settled(pipeline: Pipeline) -> Pipeline:
     """The fitted pipeline with the threshold that its model chose, which can be saved."""
     chooser: Any = pipeline[-1]

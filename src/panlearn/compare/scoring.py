@@ -15,7 +15,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate, learning_curve
 from sklearn.pipeline import Pipeline
 
-from panlearn.compare.decisions import settled
+from panlearn.compare.decisions import settled, undecided
 from panlearn.compare.forecast import too_slow
 from panlearn.compare.metrics import Metric, offered
 
@@ -100,6 +100,9 @@ def score(
             pipeline.fit(X, y)
             worth = _importance(result, X, y, measured[0], perf_counter() - start)
         except Exception as error:
+            plain = undecided(pipeline)
+            if plain is not None and "constant predictions" in str(error):
+                return score(X, y, name, plain, metrics, folds)  # there is no threshold to choose
             return Row(name, pipeline, error=reason(error), warnings=distinct(caught))
     return Row(
         name,

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from panlearn.core.capabilities import source_of
 from panlearn.core.extras import require
-from panlearn.core.sources import Batches, as_batches, is_dask
+from panlearn.core.sources import Batches, as_batches, is_dask, partitions
 
 Answer = Callable[[Any], Any]
 
@@ -83,9 +83,7 @@ def _lazily(model: Any, name: str, X: Any) -> Any:
     da, delayed = require("dask.array"), require("dask").delayed
     model._require_fitted()
     answer = getattr(_frozen(model), name)
-    if hasattr(X, "chunks"):
-        X = X.rechunk({1: -1})
-    parts = list(np.ravel(X.to_delayed()))
+    parts = partitions(X)
     rows = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(parts)
     example = _example(answer, X, parts)
     run = delayed(_answer_block, pure=False)

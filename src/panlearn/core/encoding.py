@@ -122,7 +122,8 @@ class Encoder:
 def _state(value: Any) -> dict[str, Any]:
     """What of an object is saved: of a value its fields alone, for it may keep what it derived."""
     if isinstance(value, Value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        kind: Any = type(value)
+        return {field.name: getattr(value, field.name) for field in fields(kind)}
     state = foreign.state_of(value)
     if isinstance(value, Estimator):
         return {k: v for k, v in state.items() if not k.startswith("_") or k in _KEPT_PRIVATE}

@@ -152,6 +152,19 @@ def is_dask(data: Any) -> bool:
     return hasattr(data, "__dask_graph__")
 
 
+def partitions(collection: Any, like: Any = None) -> list[Any]:
+    """One delayed object a block of rows; columns are gathered, y is cut as X is."""
+    if not is_dask(collection):
+        raise ValueError("X is a Dask collection, so y and sample_weight must be Dask too")
+    if hasattr(collection, "chunks"):
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: -1})
+        rows = getattr(like, "chunks", (None,))[0]
+        if rows is not None and not any(np.isnan(rows)) and collection.chunks[0] != rows:
+            collection = collection.rechunk({0: rows})
+    return list(np.ravel(collection.to_delayed()))
+
+
 def as_batches(X: Any, y: Any = None) -> Batches | None:
     """Return the stream that `X` is, or None if it is an array.
 

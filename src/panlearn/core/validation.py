@@ -24,6 +24,7 @@ from panlearn.core.sources import (
     StreamRows,
     as_batches,
     is_dask,
+    partitions,
 )
 
 
@@ -235,7 +236,7 @@ def _stream_rows(estimator: Any, stream: Any, reset: bool, **options: Any) -> St
             "give np.vstack(rows), or a stream of such tables"
         )
     validate_data(estimator, first.X, reset=reset, skip_check_array=True)
-    check = functools.partial(
+    check: Any = functools.partial(
         _check_block,
         n_features=estimator.n_features_in_,
         names=getattr(estimator, "feature_names_in_", None),
@@ -259,15 +260,15 @@ def _dask_rows(
     # a Dask frame has its names in the empty pandas frame that it carries
     named = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, named, reset=reset, skip_check_array=True)
-    check = functools.partial(
+    check: Any = functools.partial(
         _check_block,
         n_features=estimator.n_features_in_,
         names=getattr(estimator, "feature_names_in_", None),
         who=type(estimator).__name__,
         **options,
     )
-    blocks = _partitions(X)
-    columns = [blocks, *(None if a is None else _partitions(a, like=X) for a in (y, weight))]
+    blocks = partitions(X)
+    columns = [blocks, *(None if a is None else partitions(a, like=X) for a in (y, weight))]
     count = len(blocks)
     if any(c is not None and len(c) != count for c in columns):
         raise ValueError("X, y and sample_weight have different partitions; repartition them alike")
@@ -276,16 +277,3 @@ def _dask_rows(
     kinds = set(X.dtypes) if hasattr(X, "dtypes") else {X.dtype}
     dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
     return DaskRows(parts, estimator.n_features_in_, dtype, 1 if y is None else y.ndim)
-
-
-def _partitions(collection: Any, like: Any = None) -> list[Any]:
-    """One delayed object a block of rows; columns are gathered, y is cut as X is."""
-    if not is_dask(collection):
-        raise ValueError("X is a Dask collection, so y and sample_weight must be Dask too")
-    if hasattr(collection, "chunks"):
-        if collection.ndim == 2:
-            collection = collection.rechunk({1: -1})
-        rows = getattr(like, "chunks", (None,))[0]
-        if rows is not None and not any(np.isnan(rows)) and collection.chunks[0] != rows:
-            collection = collection.rechunk({0: rows})
-    return list(np.ravel(collection.to_delayed()))

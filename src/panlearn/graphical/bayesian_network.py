@@ -29,7 +29,7 @@ from panlearn.graphical._counts import Families, Tables
 from panlearn.graphical._known import KnownTables
 from panlearn.graphical._structure import chow_liu, topological_order
 
-MOST_STATES = 100  # of a column of fractions; one that has more, and hardly one twice, is a quantity
+MOST_STATES = 100  # of fractions, hardly one of which comes twice: more are a quantity
 
 
 @dataclass(eq=False, repr=False)
@@ -326,7 +326,8 @@ def _found_states(column: np.ndarray, name: Hashable) -> np.ndarray:
             "give them in `states`, or drop the column"
         )
     present = len(column) - int(missing(column).sum())
-    if states.dtype.kind == "f" and len(states) > max(MOST_STATES, present // 2):
+    fractions = states.dtype.kind == "f" and bool((states % 1 != 0).any())
+    if fractions and len(states) > max(MOST_STATES, present // 2):
         raise ValueError(
             f"{name!r} has {len(states)} states in {present} rows: it is a quantity, and a network "
             "has tables of states; cut it into bins with sklearn.preprocessing.KBinsDiscretizer, "

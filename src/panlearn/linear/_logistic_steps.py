@@ -85,7 +85,8 @@ def _(statistic: Surrogate, by: ColumnMap) -> Surrogate:
     new = np.ones(size + 1, dtype=bool)
     new[place] = False
     hessian = np.einsum("ij,kl->ikjl", np.eye(k), np.diag(statistic.alpha * new))
-    hessian[np.ix_(range(k), place, range(k), place)] = statistic.hessian
+    classes = np.arange(k)
+    hessian[np.ix_(classes, place, classes, place)] = statistic.hessian
     return Surrogate(point, hessian, mean, scale, statistic.alpha)
 
 

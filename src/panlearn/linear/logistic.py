@@ -221,7 +221,7 @@ class LogisticRegression(LinearClassifier, Iterative):
         seen = (
             Surrogate.start(rows, labels, alpha=1 / self.C, fit_intercept=self.fit_intercept)
             if first
-            else self.statistic_
+            else vars(self)["statistic_"]
         )
         part = Part(seen, rows, labels, self.fit_intercept)
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
