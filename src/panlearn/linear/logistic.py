@@ -99,7 +99,8 @@ class LogisticRegression(LinearClassifier, Iterative):
 
     `partial_fit` keeps a quadratic, the Hessian at the minimum, for the rows that it has seen, and
     fits the next ones beside it: the first part gives what `fit` gives, and many parts come close
-    to the fit to all of them, in any order, without a step size to choose.
+    to the fit to all of them, without a step size to choose, if their rows are mixed. Parts that
+    are sorted by class lead far away from it: there a quadratic says little of what was seen.
 
     References
     ----------
