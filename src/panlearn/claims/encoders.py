@@ -13,7 +13,8 @@ from panlearn.core.extras import require
 torch: Any = require("torch")
 
 from panlearn.neural._draws import Share  # noqa: E402
-from panlearn.neural._step import Step  # noqa: E402
+from panlearn.neural._processes import Processes  # noqa: E402
+from panlearn.neural._step import Step, Whole  # noqa: E402
 from panlearn.transformer._bert import BERTConfig, PretrainedEncoder  # noqa: E402
 from panlearn.transformer._bert_training import Pretraining, mask_words  # noqa: E402
 
@@ -29,8 +30,18 @@ def _encoder() -> Any:
 
 
 def _step(rows: int, **options: Any) -> Any:
-    share, device = Share(0, rows, rows), torch.device("cpu")
-    return Step(share, seed=1, number=0, device=device, epoch=0, processes=None, **options)  # type: ignore[arg-type]
+    """A step of a run on one process, whose batch has so many rows."""
+    device = torch.device("cpu")
+    return Step(
+        Share(0, rows, rows),
+        seed=1,
+        number=0,
+        device=device,
+        epoch=0,
+        processes=Processes("ddp", device),
+        whole=Whole((torch.arange(rows),)),
+        **options,
+    )
 
 
 @claim("A190")
