@@ -250,3 +250,10 @@ def test_a_constant_makes_no_version_of_a_part():
     fresh.entry._cache = NullCache()
     assert fresh(1.0, 2) == 5.0
     assert len(moved.part.signatures) == 1
+
+
+def test_code_of_others_that_has_no_module_is_compiled_in_peace():
+    jit(lambda: 0)()  # from now on the library listens
+    scope = {"__name__": None}
+    exec("def twice(x):\n    return 2 * x", scope)
+    assert numba.njit(scope["twice"])(21) == 42

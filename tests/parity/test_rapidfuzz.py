@@ -50,7 +50,8 @@ def test_there_are_as_many_edits_as_theirs(a, b):
 
 TEXT = st.one_of(
     st.text("abcé 世😀", max_size=12),
-    st.text(max_size=15),
+    # of one-byte strings the peer takes these two for letters, of others and Python for spaces
+    st.text(st.characters(exclude_characters="\x85\xa0", exclude_categories=["Cs"]), max_size=15),
     st.text("ab", max_size=150),
     st.lists(st.sampled_from(["new", "york", "mets", "vs", "a", "ab", "世"]), max_size=6).map(
         " ".join

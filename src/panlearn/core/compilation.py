@@ -175,7 +175,8 @@ class _Listener(event.Listener):
     def on_start(self, event: event.Event) -> None:
         self.depth += 1
         if self.depth == 1:
-            self.ours = event.data["dispatcher"].py_func.__module__.startswith("panlearn.")
+            module = event.data["dispatcher"].py_func.__module__  # None, of what was executed
+            self.ours = (module or "").startswith("panlearn.")
             self.tell(True)
 
     def on_end(self, event: event.Event) -> None:
