@@ -220,8 +220,6 @@ def test_bad_rows_are_refused_by_name(any_class, library, tally, case):
         pytest.skip("takes images")
     if get_tags(any_class()).input_tags.allow_nan and says_missing(case):
         pytest.skip("NaN is a missing entry")
-    if get_tags(any_class()).input_tags.string and case == "text":
-        pytest.skip("text is a category")
     change, says = BAD_X[case]
     bad = change(X)
     if says.startswith("NaN") and "sparse" not in case:

@@ -90,6 +90,8 @@ def _counted(column: np.ndarray, weight: np.ndarray, j: int) -> LabelCounts:
 
 
 def _refuse_objects(column: np.ndarray, j: int) -> None:
+    if column.dtype.kind == "f" and np.isinf(column).any():
+        raise ValueError(f"column {j} of X contains infinity; a label is finite, or missing (NaN)")
     objects = column[~missing(column)].tolist() if column.dtype.kind == "O" else []
     if strange := [v for v in objects if not isinstance(v, str | Number)]:
         raise TypeError(
