@@ -217,6 +217,11 @@ class LogisticRegression(LinearClassifier, Iterative):
         self._require_steps()
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first, repeatable=True)
+        if not first and "statistic_" not in vars(self):
+            raise ValueError(
+                "this LogisticRegression was fitted by fit, which keeps nothing to go on from; "
+                "start a new one with partial_fit"
+            )
         known = classes if first else self.classes_
         labels = Labels.among(rows, self.class_weight, known)
         seen = (
@@ -247,11 +252,6 @@ class LogisticRegression(LinearClassifier, Iterative):
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs the counts of all rows, which "
                 "partial_fit does not know; give a dict of weights"
-            )
-        if self.__sklearn_is_fitted__() and "statistic_" not in vars(self):
-            raise ValueError(
-                "this LogisticRegression was fitted by fit, which keeps nothing to go on from; "
-                "start a new one with partial_fit"
             )
 
     def summary(
