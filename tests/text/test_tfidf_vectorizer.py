@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -141,12 +142,16 @@ def test_inverse_of_other_columns_is_refused():
         model.inverse_transform(np.ones((1, 3)))
 
 
-def test_a_stream_cannot_be_transformed_in_one_go():
-    stream = panlearn.Batches([DOCUMENTS])
+def test_a_stream_is_transformed_part_by_part_once_it_has_been_learned_from():
+    stream = panlearn.Batches([DOCUMENTS[:2], DOCUMENTS[2:]])
     with pytest.raises(ValueError, match="transform its parts"):
         TfidfVectorizer().fit_transform(stream)
-    with pytest.raises(ValueError, match="parts"):
-        TfidfVectorizer().fit(stream).transform(stream)
+    model = TfidfVectorizer().fit(stream)
+    parts = [part.X for part in model.transform(stream)]
+    assert len(parts) == 2
+    np.testing.assert_array_equal(
+        sparse.vstack(parts).toarray(), model.transform(DOCUMENTS).toarray()
+    )
 
 
 def test_a_failing_fit_transform_leaves_the_model():
