@@ -162,7 +162,7 @@ def test_a_failing_fit_leaves_the_model_as_it_was(any_class, library):
         if hasattr(model, method):
             if method == "partial_fit" and any_class.capabilities.missing:
                 continue  # what is missing in one part may be there in another
-            with pytest.raises(ValueError, match="NaN|keeps nothing to go on from"):
+            with pytest.raises(ValueError, match=r"NaN|keeps nothing to go on from"):
                 getattr(model, method)(np.full((9, 4), np.nan), None if y is None else y[:9])
             with pytest.raises((ValueError, TypeError)):
                 getattr(model, method)(deep, y)
