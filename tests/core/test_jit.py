@@ -221,7 +221,10 @@ def test_ctrl_c_that_came_back_as_another_error_is_itself_again():
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as error:
-            raise SystemError("returned a result with an exception set") from error
+            try:
+                raise SystemError("returned a result with an exception set") from error
+            except SystemError as inner:
+                raise SystemError("returned a result with an exception set") from inner
 
     def broken():
         raise SystemError("of another kind")

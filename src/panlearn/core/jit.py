@@ -81,8 +81,11 @@ class Kernel:
         try:
             return self.entry(*arguments)
         except SystemError as error:  # Ctrl-C while it ran, which Numba may give back like this
-            if isinstance(error.__cause__, KeyboardInterrupt):
-                raise error.__cause__ from None
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, KeyboardInterrupt):
+                cause = cause.__cause__ or cause.__context__
+            if cause is not None:
+                raise cause from None
             raise
 
     def __reduce__(self) -> str:
