@@ -7,7 +7,6 @@ capability, so a class that is added later is tested without a line written for 
 import collections
 import functools
 import inspect
-import os
 import sys
 import warnings
 
@@ -25,9 +24,6 @@ from sklearn.utils import get_tags
 import panlearn
 from panlearn.core import threads
 from panlearn.core.progress import Iterative
-
-# MKL, which PyTorch multiplies with, promises the same bits again only where it is asked to
-os.environ.setdefault("MKL_CBWR", "COMPATIBLE")
 
 # Other examples in each run; one that fails is printed as a decorator that brings it back, and kept
 # in .hypothesis to be tried first the next time. `--hypothesis-profile=fixed` tries the same ones.
