@@ -26,6 +26,8 @@ def weights(library, name):
     X, y = library.problem(DEEP[name])
     rows = slice(11)
     options = {"dropout": 0.3} if name in DROPS_OUT else {}
+    # Adam divides by gradients, and so magnifies rounding where they are near zero
+    options |= {"optimizer": "sgd", "learning_rate": 0.01}
     model = DEEP[name](batch_size=7, max_epochs=1, random_state=0, **options)
     return model.fit(X[rows], None if y is None else y[rows]).weights_
 
@@ -39,9 +41,9 @@ def test_deep_models_learn_in_eight_threads_what_they_learn_alone(library, tally
     with ThreadPoolExecutor(8) as pool:
         for name, found in zip(order, pool.map(partial(weights, library), order), strict=True):
             for key, value in alone[name].items():
-                # rounding, which Adam magnifies: MKL promises no bits beside other threads
+                # sums are cut by the number of threads of PyTorch, which threads of ours lower
                 np.testing.assert_allclose(
-                    found[key], value, rtol=1e-4, atol=1e-5, err_msg=f"{name} {key}"
+                    found[key], value, rtol=1e-5, atol=1e-6, err_msg=f"{name} {key}"
                 )
             tally["fits on eight threads", "the same weights"] += 1
     assert torch.equal(torch.get_rng_state(), before)

@@ -133,7 +133,8 @@ class ActorCriticGame:
 def critic_of(module: Any) -> Any:
     """A copy of a decoder that has a value for each token: nothing is expected at first."""
     made = copy.deepcopy(module)
-    made.value = nn.Linear(module.config.width, 1).to(module.projection)
+    # without the numbers that a layer draws when it is made, from a generator that others use
+    made.value = nn.utils.skip_init(nn.Linear, module.config.width, 1).to(module.projection)
     for parameter in made.value.parameters():
         nn.init.zeros_(parameter)
     return made
