@@ -154,7 +154,7 @@ def workloads():
             build,
             {"panlearn": our_rollout, "trl": their_rollout},
             lambda data, value: {"log_prob": value},
-            bar=2.0,
+            bar=3.0,
         ),
         Workload(
             f"GRPO, {N_STEPS} steps of {N_ROWS} completions",
