@@ -175,5 +175,7 @@ def test_a_board_prints_draws_and_gives_the_best(rare):
     assert "GaussianNB" in board._repr_html_()
     axes = board.plot(Figure().subplots())
     assert [t.get_text() for t in axes.get_yticklabels()][-1] == board.best.name
-    assert axes.get_xlabel() == "ROC AUC of well"
+    assert axes.get_xlabel() == "ROC AUC"  # is that of either class
+    named = compare(X, y, models=[GaussianNB()], metric="recall", positive="ill", time_limit=None)
+    assert named.plot(Figure().subplots()).get_xlabel() == "recall of ill"
     assert board.best_pipeline.predict(board.table.X).shape == y.shape

@@ -69,12 +69,12 @@ def fold_scores(board: Leaderboard) -> Plot:
             ax.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.35, ms=6)
             ax.plot(row.mean(metric), place, "|", color=colour, ms=18, mew=2.5)
         ax.set_yticks(range(len(rows)), [_short(r.name) for r in reversed(rows)])
-        ax.set_xlabel(f"{metric.name}{_about(board)}")
+        ax.set_xlabel(f"{metric.name}{_about(metric.positive)}")
 
     means = ", ".join(f"{r.name} {r.mean(metric):.3f}" for r in rows[:8])
     return Plot(
         "Scores, fold by fold",
-        f"Each dot is one fold, each bar the mean of {metric.name}{_about(board)}.",
+        f"Each dot is one fold, each bar the mean of {metric.name}{_about(metric.positive)}.",
         f"Dot plot of {metric.name} by model. Means: {means}.",
         draw,
         height=max(4.2, 0.32 * len(rows) + 1.0),
@@ -88,8 +88,8 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     curves: list[tuple[str, Any, Any]]
     chances: list[tuple[str, Any, Any]]
     probable = [r for r in good if "predict_proba" in r.predictions]
+    positive = board.positive
     if len(classes) == 2:
-        positive = board.positive
         scored = [(r, _margin(r, positive == classes[1])) for r in good]
         curves = [(_short(r.name), y == positive, s) for r, s in scored if s is not None]
         curves.sort(key=lambda curve: -roc_auc_score(curve[1], curve[2]))
@@ -113,7 +113,7 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
             "ROC curve",
             f"True against false positives for {who}, on rows held out; the best areas first.",
             f"ROC curves of {', '.join(name for name, *_ in curves)} for {who}.",
-            lambda ax: _roc(ax, curves, _about(board)),
+            lambda ax: _roc(ax, curves, _about(positive)),
             height=5.2,
         )
     if chances:
@@ -121,13 +121,13 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
             "Calibration",
             f"How often {who} came when it was given this probability.",
             f"Calibration curves of {', '.join(name for name, *_ in chances)} for {who}.",
-            lambda ax: _calibration(ax, chances, _about(board)),
+            lambda ax: _calibration(ax, chances, _about(positive)),
             height=5.2,
         )
     right = np.mean(best.predictions["predict"] == y)
     yield Plot(
         "Confusion matrix",
-        f"{best.name}, on rows held out{_positive(board)}.",
+        f"{best.name}, on rows held out{_positive(board.positive)}.",
         f"Confusion matrix of {best.name} over {len(classes)} classes: {right:.1%} are right.",
         lambda ax: _confusion(ax, y, best.predictions["predict"]),
     )
@@ -164,14 +164,14 @@ def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str
     _legend_below(ax)
 
 
-def _about(board: Leaderboard) -> str:
-    """The positive class, as the label of an axis names it."""
-    return "" if board.positive is None else f" of {_short(str(board.positive))}"
+def _about(positive: Any) -> str:
+    """The class that is called positive, if any, as the label of an axis names it."""
+    return "" if positive is None else f" of {_short(str(positive))}"
 
 
-def _positive(board: Leaderboard) -> str:
-    """The positive class, as a caption names it."""
-    return "" if board.positive is None else f"; positive is {str(board.positive)!r}"
+def _positive(label: Any) -> str:
+    """The class that is called positive, if any, as a caption names it."""
+    return "" if label is None else f"; positive is {str(label)!r}"
 
 
 def _legend_below(ax: Axes) -> None:
@@ -243,7 +243,7 @@ def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> 
     return Plot(
         "Learning curve",
         f"{best.name}: if the curve for held-out rows still gets better, more rows will "
-        f"help{_positive(board)}.",
+        f"help{_positive(metric.positive)}.",
         f"{metric.name} of {best.name} against the number of training rows.",
         draw,
     )
@@ -256,7 +256,7 @@ def _importance(board: Leaderboard, row: Row) -> Plot:
 
     def draw(ax: Axes) -> None:
         ax.barh([_short(name) for name, _ in found], [value for _, value in found], color=LINES[0])
-        ax.set_xlabel(f"{metric.name} lost{_about(board)}")
+        ax.set_xlabel(f"{metric.name} lost{_about(metric.positive)}")
 
     top = ", ".join(f"{name} {value:.3f}" for name, value in found[::-1][:5])
     return Plot(
@@ -282,4 +282,4 @@ def _coefficients(row: Row) -> Plot:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 28 else name[:27] + "…"
+    return name if len(name) <= 32 else name[:31] + "…"
