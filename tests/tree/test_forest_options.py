@@ -224,3 +224,11 @@ def test_few_rows_are_binned_as_many_are(rng):
     sparse_rows = bin_features(sparse.csr_array(np.nan_to_num(X)), np.ones(60))
     dense = bin_features(np.nan_to_num(X), np.ones(60))
     np.testing.assert_array_equal(sparse_rows.columns.bins, dense.columns.bins)
+
+
+def test_columns_without_a_value_are_not_among_the_features_that_a_node_looks_at(rng):
+    X = np.full((400, 6), np.nan)
+    X[:, 3] = rng.normal(size=400)
+    y = X[:, 3] > 0.3
+    model = RandomForestClassifier(8, max_features=1, bootstrap=False, random_state=0).fit(X, y)
+    assert [tree.score(X, y) for tree in model.estimators_] == [1.0] * 8
