@@ -56,7 +56,7 @@ def test_the_package_is_the_function(tmp_path):
     assert "GaussianNB" in repr(first)
     assert "Best: GaussianNB" in repr(first)
     assert first.frame()["model"].tolist() == ["GaussianNB", "baseline"]
-    assert first.plot().get_xlabel() == "balanced accuracy"
+    assert first.plot().get_xlabel() == "log loss"
     assert first.best_pipeline.score(wine.drop(columns="target"), wine["target"]) > 0.9
     assert list(inspect.signature(panlearn.compare).parameters)[:2] == ["table", "target"]
 

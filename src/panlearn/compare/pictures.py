@@ -251,7 +251,7 @@ def _importance(board: Leaderboard, row: Row) -> Plot:
     top = ", ".join(f"{name} {value:.3f}" for name, value in found[::-1][:5])
     return Plot(
         "Importance of columns",
-        f"{row.name}: the {change} of its {metric.name} on rows held out when a column is shuffled.",
+        f"{row.name}: the {change} of its {metric.name} on rows held out if a column is shuffled.",
         f"Bars of permutation importance of {row.name}. Largest: {top}.",
         draw,
         height=max(4.2, 0.28 * len(found) + 1.0),
@@ -269,4 +269,3 @@ def _coefficients(row: Row) -> Plot:
         ),
         height=5.2,
     )
-

@@ -45,7 +45,7 @@ def fold_scores(board: Leaderboard) -> Plot:
     far = "" if all(low <= r.mean(metric) <= high for r in rows) else "; an arrow: far outside"
     return Plot(
         "Scores, fold by fold",
-        f"Each dot is one fold, each bar the mean of {metric.name}{of_class(metric.positive)}{far}.",
+        f"Each dot is a fold, each bar the mean of {metric.name}{of_class(metric.positive)}{far}.",
         f"Dot plot of {metric.name} by model. Means: {means}.",
         draw,
         height=max(4.2, 0.32 * len(rows) + 1.0),
@@ -111,5 +111,7 @@ def _window(board: Leaderboard) -> tuple[float, float]:
     floor = board.baseline.mean(metric)
     if best is None or np.isnan(floor):
         return -np.inf, np.inf
-    reach = max(abs(best.mean(metric) - floor), 3 * best.std(metric), 3 * board.baseline.std(metric))
+    reach = max(
+        abs(best.mean(metric) - floor), 3 * best.std(metric), 3 * board.baseline.std(metric)
+    )
     return (floor - reach, np.inf) if metric.sign > 0 else (-np.inf, floor + reach)
