@@ -116,9 +116,11 @@ def test_cost_names_what_nothing_beats_in_both(numbers):
     assert {text.get_text() for text in axes.get_legend().get_texts()} == {"slow", "quick"}
 
 
-def test_a_model_that_is_lost_does_not_press_the_others_into_a_line(classes):
+def test_a_model_that_is_lost_does_not_press_the_others_into_a_line(rng):
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] + rng.normal(size=200) > 0
     models = [LogisticRegression(), DecisionTreeClassifier(random_state=0)]
-    board = compare(classes, "y", models=models, time_limit=None)
+    board = compare(X, y, models=models, time_limit=None)
     lost = board["DecisionTreeClassifier"]
     assert lost.mean(board.metrics[0]) > 2 * board.baseline.mean(board.metrics[0])
     axes = Figure().subplots()
