@@ -156,14 +156,14 @@ class Leaderboard:
         rows = self.apart()
         if not rows:
             return ""
-        first = rows[0]
-        metric = next(m for m in self.metrics if m.name in first.scores)
-        who = "1 model has" if len(rows) == 1 else f"{len(rows)} models have"
-        return (
-            f" {who} no {self.metrics[0].name} and stand{'s' * (len(rows) == 1)} apart: "
-            f"{first.name} has {metric.name} {first.mean(metric):.3f}, "
-            f"{best.name} {best.mean(metric):.3f}."
-        )
+        first, lone = rows[0], len(rows) == 1
+        who = "1 model has" if lone else f"{len(rows)} models have"
+        text = f" {who} no {self.metrics[0].name} and stand{'s' * lone} apart"
+        both = [m for m in self.metrics if m.name in first.scores and m.name in best.scores]
+        if both:
+            here, there = first.mean(both[0]), best.mean(both[0])
+            text += f": {first.name} has {both[0].name} {here:.3f}, {best.name} {there:.3f}"
+        return text + "."
 
     def _caution(self, best: Row) -> str:
         """Say so if the probabilities of the best are worse than those of the baseline."""
