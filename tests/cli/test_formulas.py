@@ -18,6 +18,8 @@ from panlearn.cli.formulas import spoken
         (r"[q_{\alpha/2}, q_{1 - \alpha/2}]", "[q_(α/2), q_(1 - α/2)]"),
         (r"f^{\#\{i : k \ge t_i\}}", "f^(#{i : k ≥ t_i})"),
         (r"g(x) \, a(x, z)", "g(x) a(x, z)"),
+        (r"\binom{m}{k} x^k", "C(m, k) x^k"),
+        (r"\mathbb{E} \dot x \propto \tfrac12 \varepsilon", "E x\u0307 ∝ 1/2 ε"),
     ],
 )
 def test_formulas_are_letters_and_signs(latex, said):

@@ -78,6 +78,14 @@ def test_no_name_is_cut_and_no_line_of_the_table_is_too_long(screens, columns):
         assert re.search(r"\d\.\d{3} ± \d\.\d{3}", line)
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_sentences_break_between_words(screens, columns):
+    """No line is longer than the terminal, which would break it anywhere."""
+    text = screens[0][columns]
+    assert max(map(len, text.splitlines())) <= columns
+    assert "Best: " in text
+
+
 def test_a_wider_terminal_shows_more(screens):
     shown, _ = screens
     assert "no room for" in shown[80]

@@ -18,14 +18,14 @@ def boards():
 
 
 def test_a_frame_for_each_task_with_scores_and_mean_ranks(boards):
-    (classes, balanced), (numbers, r2) = overviews(boards)
-    assert (balanced.name, r2.name) == ("balanced accuracy", "R²")
+    (classes, loss), (numbers, r2) = overviews(boards)
+    assert (loss.name, r2.name) == ("log loss", "R²")
     assert list(classes.columns) == ["mean rank", "wine", "moons", "seconds"]
     assert list(numbers.columns) == ["mean rank", "diabetes", "seconds"]
     assert classes.index[-1] == "baseline"
     assert classes["mean rank"].is_monotonic_increasing
     assert classes["mean rank"].sum() == pytest.approx(1 + 2 + 3)
-    score = boards["wine"]["GaussianNB"].mean(balanced)
+    score = boards["wine"]["GaussianNB"].mean(loss)
     assert classes.loc["GaussianNB", "wine"] == score
 
 

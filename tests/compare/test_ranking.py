@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy import stats
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import f1_score, recall_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -32,10 +32,10 @@ def names(metrics):
 
 def test_the_default_hangs_on_task_and_balance(rng):
     even, odd = np.repeat([0, 1], 50), np.repeat([0, 1], [80, 20])
-    assert names(metrics_for("classification", even))[0] == "balanced_accuracy"
+    assert names(metrics_for("classification", even))[:2] == ["neg_log_loss", "roc_auc"]
     assert names(metrics_for("classification", odd))[0] == "roc_auc"
-    three = np.repeat([0, 1, 2], [60, 30, 10])
-    assert names(metrics_for("classification", three))[:2] == ["neg_log_loss", "roc_auc_ovr"]
+    for many in (np.repeat([0, 1, 2], [60, 30, 10]), np.repeat([0, 1, 2], 30)):
+        assert names(metrics_for("classification", many))[:2] == ["neg_log_loss", "roc_auc_ovr"]
     assert names(metrics_for("regression", rng.normal(size=9)))[0] == "r2"
     assert not is_imbalanced(np.repeat([0, 1], [75, 25]))
     assert is_imbalanced(np.repeat([0, 1], [76, 24]))
@@ -87,6 +87,50 @@ def test_what_does_not_offer_the_metric_comes_after_those_that_do(rare):
     assert not both.rows[-1].failed
     assert not both.ties(both.rows[-1])
     assert both.best.name != "LinearSVC"
+
+
+@pytest.fixture
+def even(rng):
+    """Two classes of one size; the first column tells them apart in part."""
+    y = np.repeat(["no", "yes"], 100)
+    return rng.normal(size=(200, 4)) + 1.5 * np.outer(y == "yes", [1, 0, 0, 0]), y
+
+
+def test_even_classes_are_ranked_by_a_proper_score(even):
+    """Honest probabilities come first: a full tree decides well, and is sure when it is wrong."""
+    models = [DecisionTreeClassifier(random_state=0), LogisticRegression()]
+    board = compare(*even, models=models, time_limit=None)
+    assert [row.name for row in board.rows] == [
+        "LogisticRegression",
+        BASELINE,
+        "DecisionTreeClassifier",
+    ]
+    assert any("ranked by log loss" in note for note in board.notes)
+    tree = board["DecisionTreeClassifier"]
+    assert tree.scores["balanced accuracy"].mean() > 0.6
+    assert not board.ties(tree)  # worse than no model at all, and so no tie whatever the test says
+    assert board.difference(board.best, tree).difference > 1
+
+
+def test_models_without_probabilities_stand_apart_and_are_compared_by_what_both_have(even):
+    board = compare(
+        *even, models=[LinearSVC(), RidgeClassifier(), LogisticRegression()], time_limit=None
+    )
+    assert [row.name for row in board.rows][:2] == ["LogisticRegression", BASELINE]
+    area = board.metrics[1]
+    apart = board.apart()
+    assert {row.name for row in apart} == {"LinearSVC", "RidgeClassifier"}
+    assert apart == sorted(apart, key=lambda row: -row.mean(area))
+    said = (
+        f"2 models have no log loss and stand apart: {apart[0].name} has ROC AUC "
+        f"{apart[0].mean(area):.3f}, LogisticRegression {board.best.mean(area):.3f}."
+    )
+    assert said in board.summary()
+    alone = compare(*even, models=[LinearSVC(), RidgeClassifier()], time_limit=None)
+    assert alone.metrics[0].name == "ROC AUC"
+    assert alone.rows[-1].name == BASELINE
+    assert not alone.apart()
+    assert any("for no model gives probabilities" in note for note in alone.notes)
 
 
 def test_ties_are_those_of_the_corrected_t_test(rng):

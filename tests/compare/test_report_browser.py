@@ -69,24 +69,28 @@ def page(request, browser, path):
     context.close()
 
 
+def board(page):
+    return page.locator("section[aria-labelledby=leaderboard]")
+
+
 def names(page):
-    return page.locator("tbody th").evaluate_all("cells => cells.map(c => c.dataset.value)")
+    return board(page).locator("tbody th").evaluate_all("cells => cells.map(c => c.dataset.value)")
 
 
 def values(page, column):
-    cells = page.locator(f"tbody tr:not(.failed) > :nth-child({column})")
+    cells = board(page).locator(f"tbody tr:not(.failed) > :nth-child({column})")
     return cells.evaluate_all("cells => cells.map(c => c.dataset.value)")
 
 
 def test_every_plot_is_drawn(page):
     widths = page.locator("img").evaluate_all("images => images.map(i => i.naturalWidth)")
-    assert len(widths) == 7
+    assert len(widths) == page.locator("figure").count() >= 9
     assert min(widths) > 0
 
 
 def test_a_click_on_a_header_sorts_and_says_so(page):
     ranked = names(page)
-    header = page.locator("thead th").first
+    header = board(page).locator("thead th").first
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "ascending"
     # Failed rows stay at the end, whatever the order.
@@ -100,7 +104,7 @@ def test_a_click_on_a_header_sorts_and_says_so(page):
 
 def test_numbers_sort_as_numbers_by_keyboard(page):
     header = page.locator("thead th", has_text="fit")
-    page.locator("tbody tr:not(.failed) > :nth-child(7)").evaluate_all(
+    board(page).locator("tbody tr:not(.failed) > :nth-child(7)").evaluate_all(
         "cells => cells.forEach((cell, k) => { cell.dataset.value = [10, 9, 2e-7, 100][k]; })"
     )
     header.locator("button").focus()
@@ -115,16 +119,17 @@ def test_a_missing_number_sorts_last_both_ways(page):
     button = page.locator("thead th", has_text="log loss").locator("button")
     for _ in range(2):
         button.click()
-        assert values(page, 6)[-1] == ""
+        assert values(page, 2)[-1] == ""
 
 
 def test_a_model_links_to_its_code_and_the_button_copies_it(page):
-    page.locator("tbody tr.best a").click()
-    block = page.locator("details[open]")
-    assert block.count() == 1
+    assert page.locator("details[open] summary").all_text_contents() == [names(page)[0]]  # the best
+    board(page).locator("tbody tr:not(.best):not(.baseline) a").first.click()
+    assert page.locator("details[open]").count() == 2
+    block = page.locator("details:target")
     assert "cross_validate" in block.locator("code").text_content()
     block.locator(".copy").click()
-    page.wait_for_function("document.querySelector('details[open] .copy').textContent == 'Copied'")
+    page.wait_for_function("document.querySelector('details:target .copy').textContent == 'Copied'")
 
 
 def test_the_page_itself_does_not_scroll_sideways(page):
@@ -134,8 +139,11 @@ def test_the_page_itself_does_not_scroll_sideways(page):
 
 def test_names_break_between_words_on_a_phone(page):
     """Every piece of a name that stands on a line of its own is a word, or several."""
-    lines = page.locator("tbody th a").evaluate_all(
-        """links => links.map(link => {
+    lines = (
+        board(page)
+        .locator("tbody th a")
+        .evaluate_all(
+            """links => links.map(link => {
             const range = document.createRange(), found = [];
             for (const node of link.childNodes) {
                 if (node.nodeType !== Node.TEXT_NODE) continue;
@@ -145,6 +153,71 @@ def test_names_break_between_words_on_a_phone(page):
             }
             return found;
         })"""
+        )
     )
     assert any(len(pieces) > 1 for pieces in lines)
     assert all(size <= len(words.split()) for pieces in lines for words, size in pieces)
+
+
+def test_the_answer_comes_first_and_the_rows_it_gets_wrong_are_there(page):
+    sections = page.locator("main h2").all_text_contents()
+    assert sections == [
+        "Answer",
+        "Leaderboard",
+        "Plots",
+        "Rows that it gets most wrong",
+        "Data",
+        "Code",
+    ]
+    asked = page.locator(".answers dt").all_text_contents()
+    assert asked[:3] == ["Which model?", "How sure?", "Why?"]
+    assert page.locator(".answers dd").first.text_content().startswith(names(page)[0])
+    wrong = page.locator("section[aria-labelledby=wrong] tbody tr")
+    assert 1 <= wrong.count() <= 10
+
+
+def test_the_keyboard_reaches_every_section_and_sorts(page):
+    """Tab from the top: the links of the sections, then the table, then each of its headers."""
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent.trim()"))
+    links = page.locator("nav a").all_text_contents()
+    assert reached[: len(links)] == links
+    assert "GaussianNB" in reached[len(links)]  # the region, which arrows scroll
+    assert reached[len(links) + 1 : len(links) + 3] == ["model", "log loss"]
+    ring = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert ring == "solid"
+    page.keyboard.press("Enter")
+    assert board(page).locator("thead th").nth(1).get_attribute("aria-sort") == "descending"
+
+
+def test_dark_pages_have_dark_pictures_and_paper_has_neither(page):
+    """The pictures follow the page: light on paper, whatever the screen is."""
+
+    def shown():
+        source = page.locator("img").first.evaluate("image => image.currentSrc")
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        return source, ink
+
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    on_screen = shown()
+    page.emulate_media(media="print", color_scheme="dark" if dark else "light")
+    page.wait_for_function(
+        "document.querySelector('img').currentSrc === document.querySelector('img').src"
+    )
+    on_paper = shown()
+    assert on_paper[1] == "rgb(28, 36, 48)"
+    assert (on_paper == on_screen) == (not dark)
+
+
+def test_on_paper_nothing_is_cut_and_no_button_is_left(page):
+    page.set_viewport_size({"width": 700, "height": 1000})  # A4 within its margins
+    page.emulate_media(media="print")
+    wide = page.locator("table, pre, figure").evaluate_all(
+        """parts => parts.filter(part => part.checkVisibility())
+            .map(part => part.getBoundingClientRect().right - innerWidth)"""
+    )
+    assert max(wide) <= 0
+    assert not page.locator(".copy").first.is_visible()
+    assert not page.locator("nav").is_visible()

@@ -66,6 +66,27 @@ def test_many_parts_come_close_to_the_fit_in_any_order(rows):
         assert log_loss(y, model.predict_proba(X)) < whole + 2e-3
 
 
+def test_a_fit_goes_on_with_parts(rng):
+    X = rng.normal(size=(3000, 3)) * [1, 10, 0.1] + [0, 5, 1]
+    y = (X @ [1.0, -0.1, 10.0] - 9.5 + rng.logistic(size=3000) > 0).astype(int)
+    whole = LogisticRegression(C=np.inf).fit(X, y)
+    model = LogisticRegression(C=np.inf).fit(X[:2000], y[:2000])
+    assert model.weight_seen_ == 2000
+    begun = model.coef_.copy()
+    for part in np.array_split(np.arange(2000, 3000), 5):
+        model.partial_fit(X[part], y[part])
+    far, near = np.abs(begun - whole.coef_), np.abs(model.coef_ - whole.coef_)
+    assert near.max() < 0.05 * far.max()
+    # Rows of the fit stand for themselves: the quadratic is the Hessian at the minimum.
+    again = LogisticRegression(C=2.0).fit(X, y)
+    twice = LogisticRegression(C=2.0).fit(np.r_[X, X], np.r_[y, y])
+    np.testing.assert_allclose(again.partial_fit(X, y).coef_, twice.coef_, rtol=1e-3)
+    three = rng.integers(3, size=3000)
+    some = LogisticRegression().fit(X[:2000], three[:2000]).partial_fit(X[2000:], three[2000:])
+    every = LogisticRegression().fit(X, three)
+    np.testing.assert_allclose(some.predict_proba(X), every.predict_proba(X), atol=5e-3)
+
+
 def test_classes_that_come_later_and_parts_of_one_class(rng):
     X = rng.normal(size=(300, 2)) + 3.0
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [2.6, 3.4])]
@@ -98,7 +119,5 @@ def test_what_cannot_be_learned_in_parts_is_refused(rows):
         LogisticRegression(l1_ratio=0.5).partial_fit(X, y)
     with pytest.raises(ValueError, match="counts of all rows"):
         LogisticRegression(class_weight="balanced").partial_fit(X, y)
-    with pytest.raises(ValueError, match="keeps nothing to go on from"):
-        LogisticRegression().fit(X, y).partial_fit(X, y)
     with pytest.raises(ValueError, match="one class only"):
         LogisticRegression().partial_fit(X[:5], np.zeros(5))

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import linalg
 
-from panlearn.linear import HuberRegressor, LinearRegression, LogisticRegression
+from panlearn.linear import (
+    BayesianLinearRegression,
+    HuberRegressor,
+    LinearRegression,
+    LogisticRegression,
+)
 
 
 @pytest.fixture
@@ -62,3 +68,65 @@ def test_huber_regression(rows):
     peer = sm.RLM(y, sm.add_constant(X), M=sm.robust.norms.HuberT(t=model.epsilon))
     peer._estimate_scale = lambda *_: model.scale_  # which it estimates in another way
     same(ours, peer.fit(tol=1e-12, maxiter=500), rtol=1e-5)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_logistic_and_huber_regression_with_weights(rows, rng, intercept):
+    X, y = rows
+    X = X / X.std(axis=0)
+    labels = (y - np.median(y) + 3 * rng.normal(size=80) > 0).astype(int)
+    weight = rng.integers(1, 4, size=80)
+    again = np.repeat(np.arange(80), weight)
+    design = (sm.add_constant(X) if intercept else X)[again]
+    model = LogisticRegression(C=np.inf, fit_intercept=intercept).fit(X, labels, weight)
+    theirs = sm.Logit(labels[again], design).fit(disp=0, tol=1e-12)
+    same(model.summary(X, labels, weight), theirs, rtol=1e-6)
+    robust = HuberRegressor(alpha=0.0, tol=1e-10, fit_intercept=intercept).fit(X, y, weight)
+    peer = sm.RLM(y[again], design, M=sm.robust.norms.HuberT(t=robust.epsilon))
+    peer._estimate_scale = lambda *_: robust.scale_  # which it estimates in another way
+    same(robust.summary(X, y, weight), peer.fit(tol=1e-12, maxiter=500), rtol=1e-5)
+
+
+def test_nearly_collinear_columns_keep_their_digits(rows, rng):
+    """Columns that differ by 1e-5 have errors of 1e5, and a repeated one has none."""
+    X, y = rows
+    near = np.column_stack([X[:, 0], X[:, 0] + 1e-5 * rng.normal(size=80)])
+    theirs = sm.OLS(y, sm.add_constant(near)).fit(method="qr")
+    same(LinearRegression().fit(near, y).summary(near, y), theirs, rtol=1e-4)
+    twice = np.column_stack([X[:, 0], X[:, 0]])
+    with pytest.warns(linalg.LinAlgWarning, match="has rank 1"):
+        model = LinearRegression().fit(twice, y)
+    with pytest.raises(ValueError, match="depend on each other"):
+        model.summary(twice, y)
+    with pytest.raises(ValueError, match="leave nothing to judge the noise by"):
+        LinearRegression(fit_intercept=False).fit(X[:3], y[:3]).summary(X[:3], y[:3])
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_bayesian_regression_with_a_flat_prior_is_least_squares_of_known_noise(rows, intercept):
+    X, y = rows
+    X = X / X.std(axis=0)
+    model = BayesianLinearRegression(
+        prior_covariance=1e10, noise_variance=4.0, fit_intercept=intercept
+    ).fit(X, y)
+    theirs = sm.GLM(y, sm.add_constant(X) if intercept else X).fit(scale=4.0)
+    same(model.summary(), theirs, rtol=1e-6)
+    wide = model.summary(confidence=0.99)
+    np.testing.assert_allclose(wide.interval, theirs.conf_int(0.01), rtol=1e-5)
+    assert wide.scale == 2.0
+
+
+def test_a_prior_is_rows_that_were_seen_before(rows, rng):
+    """A prior of variance v is a row that says so, of noise v; weights divide the noise."""
+    X, y = rows
+    X = X / X.std(axis=0)
+    weight = rng.integers(1, 4, size=80)
+    model = BayesianLinearRegression(
+        prior_mean=[1.0, 0.0, 2.0], prior_covariance=0.5, noise_variance=4.0
+    ).fit(X, y, sample_weight=weight)
+    design = np.r_[sm.add_constant(X), np.column_stack([np.zeros(3), np.eye(3)])]
+    precision = np.r_[weight / 4.0, np.full(3, 1 / 0.5)]
+    theirs = sm.WLS(np.r_[y, 1.0, 0.0, 2.0], design, weights=precision).fit(
+        cov_type="fixed scale", use_t=False
+    )
+    same(model.summary(), theirs, rtol=1e-6)

@@ -9,7 +9,7 @@ import click
 
 from panlearn.cli.app import as_json, check_output, command_line, console, write_json
 from panlearn.cli.rows import existing, known_rows, open_table, tabular
-from panlearn.cli.tables import Column, print_columns
+from panlearn.cli.tables import Column, print_columns, say
 from panlearn.core.errors import DataError, did_you_mean
 from panlearn.core.files import write_file
 
@@ -101,9 +101,9 @@ def _print(found: Any) -> None:
 
     out = console()
     for note in found.notes:
-        out.print(Text(f"· {note}", "dim"), soft_wrap=True)
+        say(out, Text(f"· {note}", "dim"))
     for section in found.sections:
-        out.print(Text(f"{section.title}: {section.words}", "bold"), soft_wrap=True)
+        say(out, Text(f"{section.title}: {section.words}", "bold"))
         columns = [
             Column(head, [shown(row[place]) if place < len(row) else "" for row in section.rows])
             for place, head in enumerate(section.head)

@@ -17,7 +17,7 @@ from panlearn.cli.app import (
     progress_bar,
     write_json,
 )
-from panlearn.cli.tables import Column, print_columns
+from panlearn.cli.tables import Column, print_columns, say
 from panlearn.core.errors import DataError
 from panlearn.core.files import write_file
 
@@ -204,7 +204,7 @@ def _print(parts: list[Part]) -> None:
     if len(parts) == 1:
         part = parts[0]
         for note in (*part.notes, *part.board.notes):
-            out.print(Text(f"· {note}", "dim"))
+            say(out, Text(f"· {note}", "dim"))
         _print_board(out, part.board)
     else:
         _print_overview(out, {part.title: part.board for part in parts})
@@ -213,14 +213,14 @@ def _print(parts: list[Part]) -> None:
         for row in part.board.rows:
             if row.failed:
                 said = Text.assemble((row.name, "red"), f" failed{where}: {row.error}")
-                out.print(said, soft_wrap=True)
+                say(out, said)
         for row in part.board.rows:
             if row.warnings and not row.failed:
                 words = f"{row.name} warned{where}: {'; '.join(row.warnings)}"
-                out.print(Text(words, "yellow"), soft_wrap=True)
+                say(out, Text(words, "yellow"))
     for part in parts:
         where = "" if len(parts) == 1 else f"{part.title}: "
-        out.print(Text(where + part.board.summary(), "bold"), soft_wrap=True)
+        say(out, Text(where + part.board.summary(), "bold"))
 
 
 def _print_overview(out: Any, boards: dict[str, Leaderboard]) -> None:
@@ -256,4 +256,4 @@ def _print_board(out: Any, board: Leaderboard) -> None:
     columns.append(Column("predict", [duration(row.predict_seconds) for row in rows]))
     print_columns(out, columns, ["bold cyan" if row is board.best else "" for row in rows])
     if any(board.ties(row) for row in rows):
-        out.print(Text(f"≈ {TIE}", "dim"), soft_wrap=True)
+        say(out, Text(f"≈ {TIE}", "dim"))

@@ -15,9 +15,10 @@ _LETTERS = dict(
 _SIGNS = {
     **{"sum": "Σ", "prod": "Π", "int": "∫", "infty": "∞", "cdot": "·", "times": "×", "star": "⋆"},
     **{"le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "to": "→", "succeq": "⪰", "approx": "≈"},
+    **{"preceq": "⪯", "propto": "∝", "mapsto": "↦", "leftarrow": "←", "varepsilon": "ε"},
     **{"mid": "|", "lVert": "‖", "rVert": "‖", "top": "ᵀ", "ldots": "…", "dots": "…", "sim": "~"},
 }
-_ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
+_ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307"}
 _POWERS = {"^0": "⁰", "^1": "¹", "^2": "²", "^3": "³", "^ᵀ": "ᵀ", "^*": "*"}
 _BRACED = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 
@@ -36,12 +37,13 @@ def spoken(formula: str) -> str:
         Such as ``Σ_i x_i² ≤ r``.
     """
     text = formula.replace("\\{", "\0").replace("\\}", "\1").replace("\\#", "#")
-    text = re.sub(r"\\(?:mathrm|operatorname|mathbf|mathcal|text)\s*" + _BRACED, r"\1", text)
+    text = re.sub(r"\\(?:mathrm|operatorname|mathbf|mathbb|mathcal|text)\s*" + _BRACED, r"\1", text)
     for name, mark in _ACCENTS.items():
         text = re.sub(rf"\\{name}\s*(?:\{{(\w)\}}|(\w))", rf"\1\2{mark}", text)
     text = text.replace(r"\|", "‖")
-    text = re.sub(r"\\frac\s*(\d)\s*(\w)", r"\1/\2 ", text)
-    text = re.sub(rf"\\frac\s*(?:{_BRACED}|(\w))\s*(?:{_BRACED}|(\w))", _fraction, text)
+    text = re.sub(r"\\t?frac\s*(\d)\s*(\w)", r"\1/\2 ", text)
+    text = re.sub(rf"\\t?frac\s*(?:{_BRACED}|(\w))\s*(?:{_BRACED}|(\w))", _fraction, text)
+    text = re.sub(rf"\\binom\s*(?:{_BRACED}|(\w))\s*(?:{_BRACED}|(\w))", _choices, text)
     text = re.sub(rf"\\sqrt\s*(?:{_BRACED}|(\w))", _root, text)
     text = re.sub(r"\\([A-Za-z]+)\s*", _named, text)
     text = re.sub(r"\\[,;:! ]", " ", text)
@@ -65,6 +67,10 @@ def _fraction(found: re.Match[str]) -> str:
     parts = [found[1] or found[2], found[3] or found[4]]
     above, below = (part if re.fullmatch(r"\w+", part) else f"({part})" for part in parts)
     return f"{above}/{below}"
+
+
+def _choices(found: re.Match[str]) -> str:
+    return f"C({found[1] or found[2]}, {found[3] or found[4]})"
 
 
 def _root(found: re.Match[str]) -> str:

@@ -51,4 +51,9 @@ def print_columns(out: Any, columns: list[Column], styles: list[str], least: int
     out.print(table, soft_wrap=True)
     if left := [c.head for c in columns[len(shown) :]]:
         words = f"no room for {', '.join(left)}: see --json, --report or a wider terminal"
-        out.print(Text(words, "dim"), soft_wrap=True)
+        say(out, Text(words, "dim"))
+
+
+def say(out: Any, text: Any) -> None:
+    """Print a sentence: broken between words in a terminal, on one line in a file."""
+    out.print(text, soft_wrap=not out.is_terminal)

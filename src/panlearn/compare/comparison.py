@@ -16,8 +16,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from panlearn.compare.decisions import tuned
 from panlearn.compare.density import compare_density, density_table
 from panlearn.compare.files import read_table
-from panlearn.compare.leaderboard import BASELINE, Leaderboard, place
-from panlearn.compare.metrics import check_metrics, is_imbalanced, metrics_for, positive_class
+from panlearn.compare.leaderboard import BASELINE, Leaderboard, place, ranking
+from panlearn.compare.metrics import (
+    Metric,
+    check_metrics,
+    is_imbalanced,
+    metrics_for,
+    positive_class,
+)
 from panlearn.compare.models import (
     BY_NAME,
     estimators,
@@ -62,10 +68,10 @@ def compare(
         of the library's that suit the task, if None.
     metric : str or iterable of str, optional
         Names of scikit-learn's scorers; the first ranks, all are shown. By default numbers are
-        ranked by R², classes by balanced accuracy; where a class is rarer than half of an equal
-        share, two by the area under the ROC curve and more by log loss. If two classes are far from
-        even, or a metric of decisions is named first, each model decides at the threshold that is
-        best for it within the rows that it learns from.
+        ranked by R² and classes by log loss, but two of which one is rarer than a quarter by the
+        area under the ROC curve. Models that give no probabilities stand apart, after the others.
+        If two classes are so far from even, or a metric of decisions is named first, each model
+        decides at the threshold that is best for it within the rows that it learns from.
     positive : label, optional
         The class of two that curves and scores of one class are about; the last if None.
     cv : int
@@ -124,8 +130,6 @@ def compare(
         raise DataError(f"positive={positive!r}: a quantity has no classes")
     metrics = metrics_for(data.task, data.y, names, about)
     check_metrics(metrics, data.task, data.y)
-    if not names and data.task == "classification" and is_imbalanced(data.y):
-        notes.append(f"ranked by {metrics[0].name}, for a class is rare (--metric overrides)")
     if about is not None:
         notes.append(f"the positive class is {str(about)!r} (--positive overrides)")
     decide = tuned(data, metrics, named=bool(names), random_state=random_state)
@@ -151,8 +155,20 @@ def compare(
             # what `panlearn predict` and `evaluate` ask a saved pipeline for
             row.pipeline.target_name_ = data.target
             row.pipeline.column_styles_ = data.styles
+    metrics = ranking(metrics, found)
+    if not names and data.task == "classification":
+        notes.append(_ranked_by(metrics[0], data.y))
     found.sort(key=lambda row: place(row, metrics))
     return Leaderboard(found, data, metrics, folds, tuple(notes), interrupted, about)
+
+
+def _ranked_by(metric: Metric, y: np.ndarray) -> str:
+    """What classes are ranked by if nobody asked for another, and why."""
+    if metric.scorer == "neg_log_loss":
+        return f"ranked by {metric.name}, which true probabilities make least (--metric overrides)"
+    rare = metric.scorer == "roc_auc" and is_imbalanced(y)
+    why = "a class is rare" if rare else "no model gives probabilities"
+    return f"ranked by {metric.name}, for {why} (--metric overrides)"
 
 
 def as_prepared(

@@ -63,6 +63,21 @@ def render(plot: Plot) -> Picture:
     return Picture(plot.title, plot.caption, plot.alt, images)
 
 
+def short(name: str) -> str:
+    """A name that leaves room for the plot."""
+    return name if len(name) <= 32 else name[:31] + "…"
+
+
+def of_class(positive: Any) -> str:
+    """The class that is called positive, if any, as the label of an axis names it."""
+    return "" if positive is None else f" of {short(str(positive))}"
+
+
+def legend_below(ax: Axes) -> None:
+    """Put the legend where it covers no curve."""
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), frameon=False)
+
+
 def _quieten(axes: Axes) -> None:
     """Names come from the data: show a dollar as a dollar."""
     for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]:

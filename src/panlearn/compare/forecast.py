@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
 SHARES = (1 / 16, 1 / 8, 1 / 4)  # of the rows
+FIRST = 100  # rows of a fit before the clock runs
 FEWEST = 200  # rows that tell something of a time
 MARGIN = 2.0  # a model is given up if it would take so many times the limit
 SHORT = 0.05  # seconds; a time below says little of how it grows
@@ -25,7 +26,7 @@ def too_slow(
     """Say why a pipeline cannot be fitted so many times within the limit, or nothing.
 
     The time is taken to grow as a power of the rows, at least in proportion and at most as their
-    cube, by what fits to growing parts of the rows take. The first fit is not counted: it may
+    cube, by what fits to growing parts of the rows take. A first, small one is not counted: it may
     compile. Where a fit fails nothing is said, for the comparison will say it.
     """
     n = len(y)
@@ -36,7 +37,7 @@ def too_slow(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _seconds(X, y, pipeline, sizes[0])
+            _seconds(X, y, pipeline, FIRST)
             for size in sizes:
                 seconds = _seconds(X, y, pipeline, size)
                 power = 1.0

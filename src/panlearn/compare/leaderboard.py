@@ -25,8 +25,9 @@ class Leaderboard:
     Attributes
     ----------
     rows : list of Row
-        Ranked by the first metric; those that do not offer it come after. Each has the pipeline,
-        fitted to all rows unless it failed, and the out-of-fold predictions.
+        Ranked by the first metric; those that do not offer it stand apart, after the others, by
+        the first that they do. Each has the pipeline, fitted to all rows unless it failed, and the
+        out-of-fold predictions.
     table : Table
         The data as the models saw them, and what was done to get there.
     metrics : tuple of Metric
@@ -75,7 +76,7 @@ class Leaderboard:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the scores of each model, fold by fold, on matplotlib axes, and return these."""
-        from panlearn.compare.pictures import fold_scores
+        from panlearn.compare.score_pictures import fold_scores
         from panlearn.plot._axes import axes_or_new
 
         axes = axes_or_new(ax)
@@ -102,11 +103,23 @@ class Leaderboard:
         return corrected_t_test(one, other, len(self.table.y) - test, test, CONFIDENCE)
 
     def ties(self, row: Row) -> bool:
-        """Whether a row cannot be told apart from the best by its scores on the folds."""
+        """Whether a row cannot be told apart from the best by its scores on the folds.
+
+        What is worse than the baseline, which the best beats, is no tie however much its folds
+        differ: a loss that is now large and now huge hides any difference from a test of means.
+        """
         if self.best is None or row is self.best:
+            return False
+        behind = self.difference(self.baseline, row)
+        if behind is not None and behind.difference > 0 and self.beats_baseline():
             return False
         found = self.difference(self.best, row)
         return found is not None and found.p_value > 1 - CONFIDENCE
+
+    def apart(self) -> list[Row]:
+        """The rows without the score that ranks, such as models that give no probabilities."""
+        name = self.metrics[0].name
+        return [row for row in self.rows if not row.failed and name not in row.scores]
 
     def beats_baseline(self) -> bool:
         """Whether the best model is better than one that learns nothing, beyond chance."""
@@ -133,7 +146,24 @@ class Leaderboard:
         if tied:
             others = "another model" if tied == 1 else f"{tied} others"
             text += f" The folds cannot tell {others} from it."
-        return text + self._caution(best)
+        return text + self._caution(best) + self._said_of_those_apart(best)
+
+    def _said_of_those_apart(self, best: Row) -> str:
+        """Compare the first of those without the score that ranks with the best by what both have.
+
+        A model without probabilities is not worse than all that have some, as its place could say.
+        """
+        rows = self.apart()
+        if not rows:
+            return ""
+        first, lone = rows[0], len(rows) == 1
+        who = "1 model has" if lone else f"{len(rows)} models have"
+        text = f" {who} no {self.metrics[0].name} and stand{'s' * lone} apart"
+        both = [m for m in self.metrics if m.name in first.scores and m.name in best.scores]
+        if both:
+            here, there = first.mean(both[0]), best.mean(both[0])
+            text += f": {first.name} has {both[0].name} {here:.3f}, {best.name} {there:.3f}"
+        return text + "."
 
     def _caution(self, best: Row) -> str:
         """Say so if the probabilities of the best are worse than those of the baseline."""
@@ -166,6 +196,13 @@ class Leaderboard:
         found = {row.name: row.importance for row in self.rows if row.importance}
         frame = pd.DataFrame(found, index=list(self.table.X.columns))
         return frame if frame.empty else frame.sort_values(frame.columns[0], ascending=False)
+
+
+def ranking(metrics: tuple[Metric, ...], rows: list[Row]) -> tuple[Metric, ...]:
+    """The metrics from the first on that a model has, if any; those that none has go last."""
+    models = [row for row in rows if not row.failed and row.name != BASELINE]
+    had = [m for m in metrics if any(m.name in row.scores for row in models)]
+    return (*had, *(m for m in metrics if m not in had)) if had else metrics
 
 
 def place(row: Row, metrics: tuple[Metric, ...]) -> tuple:

@@ -91,18 +91,19 @@ def metrics_for(
 ) -> tuple[Metric, ...]:
     """The metrics of a table, the one that ranks first: those named, or a choice by the target.
 
-    Where a class is rare, thresholds at one half say little, and models are ranked by how well
-    they order the rows (two classes) or by their probabilities (more).
+    Classes are ranked by log loss, a proper score: only true probabilities have the least, and no
+    threshold is needed. If one of two is rare, most of that loss is about its share, which the
+    baseline knows too; models are then ranked by how well they order the rows.
     """
     chosen = list(names)
     if not chosen and task == "regression":
         chosen = ["r2", "neg_root_mean_squared_error", "neg_mean_absolute_error"]
     elif not chosen:
-        area = "roc_auc" if len(np.unique(y)) == 2 else "roc_auc_ovr"
-        first = [area, "neg_log_loss"] if area == "roc_auc" else ["neg_log_loss", area]
-        decided = ["balanced_accuracy", "accuracy", "f1_macro"]
-        last = [area, "neg_log_loss"]
-        chosen = [*first, *decided] if is_imbalanced(y) else [*decided, *last]
+        two = len(np.unique(y)) == 2
+        chosen = ["neg_log_loss", "roc_auc" if two else "roc_auc_ovr"]
+        if two and is_imbalanced(y):
+            chosen.reverse()
+        chosen += ["balanced_accuracy", "accuracy", "f1_macro"]
     return tuple(_metric(name, positive) for name in dict.fromkeys(chosen))
 
 

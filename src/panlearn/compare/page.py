@@ -57,13 +57,13 @@ def page(
     return visible(text, lines=True)
 
 
-def fact_list(facts: dict[str, str]) -> str:
-    """Facts in a row under the title."""
+def fact_list(facts: dict[str, str], css: str = "facts") -> str:
+    """Facts in a row under the title, or answers to questions."""
     items = "".join(
         f'<div class="fact"><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>'
         for k, v in facts.items()
     )
-    return f'<dl class="facts">{items}</dl>'
+    return f'<dl class="{css}">{items}</dl>'
 
 
 def duration(seconds: float) -> str:
@@ -89,7 +89,7 @@ def figure(picture: Picture) -> str:
     else:
         light, dark = (f"data:image/png;base64,{picture.images[t]}" for t in ("light", "dark"))
         image = (
-            f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+            f'<picture><source media="screen and (prefers-color-scheme: dark)" srcset="{dark}">'
             f'<img src="{light}" alt="{escape(picture.alt)}"></picture>'
         )
     return f'<figure class="card">{words}{image}</figure>'

@@ -15,12 +15,22 @@ from sklearn.metrics import (
     RocCurveDisplay,
     roc_auc_score,
 )
-from sklearn.model_selection import LearningCurveDisplay
 
 from panlearn.compare.decisions import unwrapped
 from panlearn.compare.density_pictures import density_plots
-from panlearn.compare.drawing import GREY, LINES, Picture, Plot, render
+from panlearn.compare.drawing import (
+    GREY,
+    LINES,
+    Picture,
+    Plot,
+    legend_below,
+    of_class,
+    render,
+    short,
+)
+from panlearn.compare.explaining import dependences
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.score_pictures import cost_and_quality, fold_scores
 from panlearn.compare.scoring import Row, learn
 from panlearn.compare.timed import JobCrashedError, TimedWorker
 from panlearn.plot import CoefficientsDisplay
@@ -28,6 +38,7 @@ from panlearn.plot import CoefficientsDisplay
 MOST_MODELS = 5
 MOST_CLASSES = 6
 MOST_COLUMNS = 20
+MOST_CURVES, QUICK = 3, 5.0  # models whose learning is drawn; seconds of the others' comparison
 
 
 def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -> list[Picture]:
@@ -43,42 +54,20 @@ def _plots(board: Leaderboard, time_limit: float | None, curve: bool) -> Iterato
     if board.table.task == "density":
         yield from density_plots(board)
         return
+    yield cost_and_quality(board)
     if board.table.task == "classification":
         yield from _classification(board, best)
     else:
         yield from _regression(board, best)
     if curve:
-        yield _learning_curve(board, best, time_limit)
+        yield _learning_curves(board, best, time_limit)
     if best.importance:
         yield _importance(board, best)
+        yield from dependences(board, best)
     good = [row for row in board.rows if row.pipeline is not None and not row.failed]
     linear = [r for r in good if hasattr(unwrapped(r.pipeline)[-1], "coef_")]
     if linear:
         yield _coefficients(linear[0])
-
-
-def fold_scores(board: Leaderboard) -> Plot:
-    """Dots for the folds of each model, best first, and a bar for the mean."""
-    metric = board.metrics[0]
-    rows = [r for r in board.rows if not r.failed and metric.name in r.scores][:25]
-
-    def draw(ax: Axes) -> None:
-        for place, row in enumerate(reversed(rows)):
-            colour = GREY if row.name == BASELINE else LINES[0]
-            values = row.scores[metric.name]
-            ax.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.35, ms=6)
-            ax.plot(row.mean(metric), place, "|", color=colour, ms=18, mew=2.5)
-        ax.set_yticks(range(len(rows)), [_short(r.name) for r in reversed(rows)])
-        ax.set_xlabel(f"{metric.name}{_about(metric.positive)}")
-
-    means = ", ".join(f"{r.name} {r.mean(metric):.3f}" for r in rows[:8])
-    return Plot(
-        "Scores, fold by fold",
-        f"Each dot is one fold, each bar the mean of {metric.name}{_about(metric.positive)}.",
-        f"Dot plot of {metric.name} by model. Means: {means}.",
-        draw,
-        height=max(4.2, 0.32 * len(rows) + 1.0),
-    )
 
 
 def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
@@ -91,12 +80,12 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
     positive = board.positive
     if len(classes) == 2:
         scored = [(r, _margin(r, positive == classes[1])) for r in good]
-        curves = [(_short(r.name), y == positive, s) for r, s in scored if s is not None]
+        curves = [(short(r.name), y == positive, s) for r, s in scored if s is not None]
         curves.sort(key=lambda curve: -roc_auc_score(curve[1], curve[2]))
         del curves[MOST_MODELS:]
         column = int(positive == classes[1])
         chances = [
-            (_short(r.name), y == positive, r.predictions["predict_proba"][:, column])
+            (short(r.name), y == positive, r.predictions["predict_proba"][:, column])
             for r in probable[:MOST_MODELS]
         ]
         who = f"the class {str(positive)!r}"
@@ -113,7 +102,7 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
             "ROC curve",
             f"True against false positives for {who}, on rows held out; the best areas first.",
             f"ROC curves of {', '.join(name for name, *_ in curves)} for {who}.",
-            lambda ax: _roc(ax, curves, _about(positive)),
+            lambda ax: _roc(ax, curves, of_class(positive)),
             height=5.2,
         )
     if chances:
@@ -121,7 +110,7 @@ def _classification(board: Leaderboard, best: Row) -> Iterator[Plot]:
             "Calibration",
             f"How often {who} came when it was given this probability.",
             f"Calibration curves of {', '.join(name for name, *_ in chances)} for {who}.",
-            lambda ax: _calibration(ax, chances, _about(positive)),
+            lambda ax: _calibration(ax, chances, of_class(positive)),
             height=5.2,
         )
     right = np.mean(best.predictions["predict"] == y)
@@ -150,7 +139,7 @@ def _roc(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str) -> Non
             truth, score, name=name, ax=ax, plot_chance_level=last, chance_level_kw={"color": GREY}
         )
     ax.set(xlabel=f"false positive rate{about}", ylabel=f"true positive rate{about}")
-    _legend_below(ax)
+    legend_below(ax)
 
 
 def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str) -> None:
@@ -161,12 +150,7 @@ def _calibration(ax: Axes, curves: list[tuple[str, np.ndarray, Any]], about: str
     for reference in [line for line in ax.lines if line.get_color() == "k"]:
         reference.set_color(GREY)
     ax.set(xlabel=f"probability given{about}", ylabel="share that came true")
-    _legend_below(ax)
-
-
-def _about(positive: Any) -> str:
-    """The class that is called positive, if any, as the label of an axis names it."""
-    return "" if positive is None else f" of {_short(str(positive))}"
+    legend_below(ax)
 
 
 def _positive(label: Any) -> str:
@@ -174,17 +158,12 @@ def _positive(label: Any) -> str:
     return "" if label is None else f"; positive is {str(label)!r}"
 
 
-def _legend_below(ax: Axes) -> None:
-    """Where it covers no curve."""
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), frameon=False)
-
-
 def _confusion(ax: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
     few = len(np.unique(truth)) <= 12
     ConfusionMatrixDisplay.from_predictions(
         truth, predicted, ax=ax, cmap="Blues", colorbar=not few, include_values=few
     )
-    labels = [_short(t.get_text()) for t in ax.get_xticklabels()]
+    labels = [short(t.get_text()) for t in ax.get_xticklabels()]
     ax.set_xticklabels(labels, rotation=45 if max(map(len, labels)) > 5 else 0)
     ax.set_yticklabels(labels)
     ax.set(xlabel="predicted", ylabel="true")
@@ -221,31 +200,41 @@ def _regression(board: Leaderboard, best: Row) -> Iterator[Plot]:
     )
 
 
-def _learning_curve(board: Leaderboard, best: Row, time_limit: float | None) -> Plot:
-    metric = board.metrics[0]
-    try:
-        with TimedWorker(board.table.X, board.table.y) as worker:
-            model = clone(best.compared or best.pipeline)
-            curve: Any = worker.run(learn, model, metric, board.cv, limit=time_limit)
-    except (TimeoutError, JobCrashedError) as error:
-        curve = str(error)
+def _learning_curves(board: Leaderboard, best: Row, time_limit: float | None) -> Plot:
+    """Scores of the best and of what comes next against the rows that they learn from."""
+    metric = next(m for m in board.metrics if m.name in best.scores)
+    others = [r for r in board.rows if r not in (best, board.baseline) and metric.name in r.scores]
+    curves: dict[str, Any] = {}
+    with TimedWorker(board.table.X, board.table.y) as worker:
+        for row in [best, *[r for r in others if r.total_seconds < QUICK][: MOST_CURVES - 1]]:
+            model = clone(row.compared or row.pipeline)
+            try:
+                found = worker.run(learn, model, metric, board.cv, limit=time_limit)
+            except (TimeoutError, JobCrashedError) as error:
+                found = str(error)
+            curves[row.name] = found
 
     def draw(ax: Axes) -> None:
-        if isinstance(curve, str):
-            raise RuntimeError(curve)
-        sizes, train, test = curve
-        LearningCurveDisplay(
-            train_sizes=sizes, train_scores=train, test_scores=test, score_name=metric.name
-        ).plot(ax=ax, fill_between_kw={"alpha": 0.18})
-        ax.set_xlabel("rows to learn from")
-        _legend_below(ax)
+        if isinstance(curves[best.name], str):
+            raise RuntimeError(curves[best.name])
+        drawn = {name: curve for name, curve in curves.items() if not isinstance(curve, str)}
+        for colour, (name, (sizes, train, test)) in zip(LINES, drawn.items(), strict=False):
+            mean, spread = test.mean(axis=1), test.std(axis=1)
+            ax.plot(sizes, mean, "o-", ms=4, color=colour, label=short(name))
+            if name == best.name:
+                ax.fill_between(sizes, mean - spread, mean + spread, color=colour, alpha=0.18)
+                seen = f"{short(name)}, on the rows that it learned from"
+                ax.plot(sizes, train.mean(axis=1), "--", color=colour, lw=1.2, label=seen)
+        ax.set(xlabel="rows to learn from", ylabel=f"{metric.name}{of_class(metric.positive)}")
+        legend_below(ax)
 
     return Plot(
-        "Learning curve",
-        f"{best.name}: if the curve for held-out rows still gets better, more rows will "
-        f"help{_positive(metric.positive)}.",
-        f"{metric.name} of {best.name} against the number of training rows.",
+        "Learning curves",
+        "On rows held out: where a curve still gets better, more rows will help"
+        f"{_positive(metric.positive)}.",
+        f"{metric.name} of {', '.join(curves)} against the number of training rows.",
         draw,
+        height=5.2,
     )
 
 
@@ -253,15 +242,16 @@ def _importance(board: Leaderboard, row: Row) -> Plot:
     """Bars of how much worse the model gets without each column."""
     metric = next(m for m in board.metrics if m.name in row.scores)
     found = sorted(row.importance.items(), key=lambda item: item[1])[-MOST_COLUMNS:]
+    change = "loss" if metric.sign > 0 else "rise"
 
     def draw(ax: Axes) -> None:
-        ax.barh([_short(name) for name, _ in found], [value for _, value in found], color=LINES[0])
-        ax.set_xlabel(f"{metric.name} lost{_about(metric.positive)}")
+        ax.barh([short(name) for name, _ in found], [value for _, value in found], color=LINES[0])
+        ax.set_xlabel(f"{change} of {metric.name}{of_class(metric.positive)}")
 
     top = ", ".join(f"{name} {value:.3f}" for name, value in found[::-1][:5])
     return Plot(
         "Importance of columns",
-        f"{row.name}: what its {metric.name} loses on rows held out when a column is shuffled.",
+        f"{row.name}: the {change} of its {metric.name} on rows held out if a column is shuffled.",
         f"Bars of permutation importance of {row.name}. Largest: {top}.",
         draw,
         height=max(4.2, 0.28 * len(found) + 1.0),
@@ -279,7 +269,3 @@ def _coefficients(row: Row) -> Plot:
         ),
         height=5.2,
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 32 else name[:31] + "…"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from panlearn.compare.density_recipe import density_row_code
+from panlearn.compare.explaining import most_wrong
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.metrics import Metric
 from panlearn.compare.overview import overview_sentence, overviews
@@ -16,6 +17,8 @@ from panlearn.compare.page import breakable, duration, fact_list, figure, note_l
 from panlearn.compare.pictures import pictures
 from panlearn.compare.recipe import row_code
 from panlearn.compare.scoring import Row
+from panlearn.compare.sections import content
+from panlearn.compare.verdict import verdict
 
 TIE = "the folds cannot tell it from the best: corrected t-test at 95 %"
 
@@ -58,9 +61,15 @@ def _sections(part: Part, prefix: str, time_limit: float | None) -> list[tuple[s
     board = part.board
     drawn = "".join(map(figure, pictures(board, time_limit, curve=not prefix)))
     code = "".join(_code(board, row, part.load, prefix) for row in board.rows)
+    answers = verdict(board)
+    wrong = None
+    if board.best is not None and answers:
+        wrong = most_wrong(board, board.best)
     return [
+        *([(f"{prefix}answer", "Answer", fact_list(answers, "answers"))] if answers else []),
         (f"{prefix}leaderboard", "Leaderboard", _leaderboard(board, prefix)),
         (f"{prefix}plots", "Plots", f'<div class="plots">{drawn}</div>'),
+        *([(f"{prefix}wrong", wrong.title, content(wrong))] if wrong else []),
         (f"{prefix}data", "Data", note_list((*part.notes, *board.notes))),
         (f"{prefix}code", "Code", code),
     ]
@@ -150,6 +159,9 @@ def _row(board: Leaderboard, row: Row, prefix: str) -> str:
         link += ' <span class="tag">best</span>'
     elif board.ties(row):
         link += f' <span class="tag" title="{TIE}">ties</span>'
+    elif row in board.apart():
+        why = f"it has no {board.metrics[0].name} and is ranked among its like"
+        link += f' <span class="tag" title="{why}">apart</span>'
     if row.warnings and not row.failed:
         many = f"{len(row.warnings)} warning{'s' * (len(row.warnings) > 1)}"
         link += f' <span class="tag" title="{escape(" ".join(row.warnings))}">{many}</span>'
@@ -196,7 +208,8 @@ def _code(board: Leaderboard, row: Row, load: list[str], prefix: str) -> str:
             f"<pre><code>{escape(script(board, row, load))}</code></pre></div>"
         )
     summary = f"<summary>{escape(row.name)}</summary>"
-    return f'<details id="{_anchor(row, prefix)}">{summary}{said}{code}</details>'
+    now = " open" if row is board.best else ""
+    return f'<details id="{_anchor(row, prefix)}"{now}>{summary}{said}{code}</details>'
 
 
 def script(board: Leaderboard, row: Row, load: list[str]) -> str:

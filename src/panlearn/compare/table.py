@@ -30,7 +30,10 @@ DAY = pd.Timedelta(days=1)
 
 @dataclass(frozen=True)
 class Table:
-    """Features, target, the task, a sentence on each thing done, and how cells were read."""
+    """Features, target, the task, a sentence on each thing done, how cells were read, and places.
+
+    ``places`` are those of the rows among all that were given, if not all are here.
+    """
 
     X: pd.DataFrame
     y: np.ndarray
@@ -38,6 +41,11 @@ class Table:
     target: str
     notes: tuple[str, ...] = field(default=())
     styles: dict[str, str] = field(default_factory=dict)
+    places: np.ndarray | None = None
+
+    def row_number(self, k: int) -> int:
+        """Which row of what was given, counted from 1, is the one at place `k`."""
+        return int(k if self.places is None else self.places[k]) + 1
 
 
 def prepare(
@@ -52,6 +60,8 @@ def prepare(
     With ``rows``, a random sample of so many rows is used.
     """
     notes = list(frame.attrs.get("notes", []))
+    frame = frame.reset_index(drop=True)
+    places = np.arange(len(frame))
     if target is None:
         target = str(frame.columns[-1])
         notes.append(f"no target named: the last column, {target!r}, is taken")
@@ -62,10 +72,13 @@ def prepare(
     if rows is not None and rows < len(frame):
         notes.append(f"{rows:,} of {count(len(frame), 'row')}, drawn with seed {random_state}")
         frame = frame.sample(rows, random_state=random_state)
+        places = frame.index.to_numpy()
     elif frame.size > LARGE:
         notes.append(f"large: {len(frame):,} rows by {frame.shape[1]} columns; fewer with --rows")
     table = as_table(frame.drop(columns=target), frame[target], task)
-    return Table(table.X, table.y, table.task, target, (*notes, *table.notes), table.styles)
+    places = places if table.places is None else places[table.places]
+    notes += table.notes
+    return Table(table.X, table.y, table.task, target, tuple(notes), table.styles, places)
 
 
 def twins(names: list[str]) -> list[str]:
@@ -84,9 +97,10 @@ def as_table(X: Any, y: Any, task: Task = "auto") -> Table:
     y, notes = _read_target(pd.Series(np.asarray(y, dtype=object), dtype=object), name)
     if len(X) != len(y):
         raise DataError(f"the features have {len(X)} rows and the target {len(y)}")
+    places = np.flatnonzero(y.notna())
     if missing := int(y.isna().sum()):
         notes.append(f"dropped {count(missing, 'row')} whose target is missing")
-        X, y = X[y.notna().to_numpy()].reset_index(drop=True), y.dropna().reset_index(drop=True)
+        X, y = X.iloc[places].reset_index(drop=True), y.dropna().reset_index(drop=True)
     if not len(y):
         raise DataError(f"the target {name!r} is missing in every row")
     y, decided, why = _tidy_target(y.infer_objects(), name, task)
@@ -94,7 +108,7 @@ def as_table(X: Any, y: Any, task: Task = "auto") -> Table:
     X, done, styles = _tidy_features(X)
     if not X.shape[1]:
         raise DataError("no usable feature column is left: " + "; ".join(done))
-    return Table(X, y, decided, name, (*notes, *done), styles)
+    return Table(X, y, decided, name, (*notes, *done), styles, places)
 
 
 def _read_target(y: pd.Series, name: str) -> tuple[pd.Series, list[str]]:

@@ -70,6 +70,23 @@ class Surrogate(Value):
         hessian = np.diag(ridge).reshape(k, d, k, d)
         return cls(np.zeros((k, d)), hessian, mean, scale, alpha)
 
+    @classmethod
+    def after_fit(
+        cls, model: Any, rows: Rows, labels: Labels, *, alpha: float, fit_intercept: bool
+    ) -> Surrogate:
+        """The quadratic of a fit whose rows are gone: these rows stand for them.
+
+        The Hessian of the log loss hangs on the rows and not on their labels, so that rows of the
+        same kind tell it, at the weight of those of the fit.
+        """
+        start = cls.start(rows, labels, alpha=alpha, fit_intercept=fit_intercept)
+        coef = np.asarray(model.coef_, dtype=float)
+        point = np.column_stack([coef * start.scale, model.intercept_ + coef @ start.mean])
+        part = Part(start, rows, labels, fit_intercept)
+        curvature = part.hessian(point.ravel()) - start.hessian
+        hessian = start.hessian + model.weight_seen_ / part.total * curvature
+        return cls(point, hessian, start.mean, start.scale, alpha)
+
 
 @mapped.register
 def _(statistic: Surrogate, by: ColumnMap) -> Surrogate:

@@ -22,6 +22,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import RootMoments
 from panlearn.core.validation import read_rows
+from panlearn.linear import inference
 from panlearn.linear._base import LinearRegressor, finite
 from panlearn.linear._least_squares import EPS, root_of
 from panlearn.linear._prior import covariance_root, prior_covariance, prior_mean
@@ -202,6 +203,23 @@ class BayesianLinearRegression(Iterative, Mergeable, LinearRegressor):
         along = unit @ normal
         rest = normal - unit.T @ along
         return mean[:, None] + rows @ (self.axes_.T @ along + rest / np.sqrt(self.lambda_))
+
+    def summary(self, confidence: float = 0.95) -> inference.Summary:
+        r"""Posterior means, standard deviations and intervals of the coefficients.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the intervals, which hold a coefficient with this probability.
+
+        Returns
+        -------
+        Summary
+            See `panlearn.linear.inference`. The p-value is twice the probability that the
+            coefficient has the other sign.
+        """
+        self._require_fitted()
+        return inference.posterior(self, confidence)
 
     @property
     def sigma_(self) -> np.ndarray:

@@ -5,7 +5,8 @@ r"""How sure one can be of coefficients: standard errors, tests and intervals.
 
 `summary` of LinearRegression, LogisticRegression and HuberRegressor gives a `Summary`. It is of a
 fit without a penalty: a penalty biases coefficients, and classical errors do not know it. An
-integer weight is a repeated row here too.
+integer weight is a repeated row here too. That of BayesianLinearRegression is of its posterior, in
+which a prior has its place; with a flat one and a known noise the numbers are the same.
 
 References
 ----------
@@ -153,6 +154,32 @@ def huber(model: Any, X: Any, y: Any, weight: Any, confidence: float) -> Summary
     return Summary(names, coef, covariance, np.inf, float(model.scale_), confidence)
 
 
+def posterior(model: Any, confidence: float) -> Summary:
+    r"""Of a Gaussian posterior; the intercept, of a flat prior, moves against the weights.
+
+    .. math:: b \mid w \sim \mathcal{N}(\bar y - \bar x^\top w, \; 1 / (\alpha n)), \qquad
+        w \sim \mathcal{N}(\mu, \Sigma)
+    """
+    names, coef = _names(model), np.asarray(model.coef_, dtype=float)
+    covariance = model.sigma_
+    noise = 1 / np.sqrt(model.alpha_)
+    if model.fit_intercept:
+        moments = model.statistic_
+        mean = moments.mean[:-1]
+        against = -covariance @ mean
+        own = mean @ covariance @ mean + noise**2 / moments.weight
+        covariance = np.block([[np.array([[own]]), against[None]], [against[:, None], covariance]])
+        names, coef = ["intercept", *names], np.append(model.intercept_, coef)
+    return Summary(names, coef, covariance, np.inf, float(noise), confidence)
+
+
+def _names(model: Any) -> list[str]:
+    given = getattr(model, "feature_names_in_", None)
+    return (
+        [f"x{j}" for j in range(model.n_features_in_)] if given is None else list(map(str, given))
+    )
+
+
 def _design(model: Any, X: Any) -> tuple[np.ndarray, list[str], np.ndarray]:
     """The columns, a one before them if there is an intercept, their names and coefficients."""
     rows = np.asarray(X, dtype=float)
@@ -161,8 +188,7 @@ def _design(model: Any, X: Any) -> tuple[np.ndarray, list[str], np.ndarray]:
     coef = np.atleast_2d(model.coef_)
     if len(coef) > 1:
         raise ValueError(f"a summary is of one target or two classes; there are {len(coef)} sets")
-    given = getattr(model, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(rows.shape[1])] if given is None else [str(n) for n in given]
+    names = _names(model)
     if not model.fit_intercept:
         return rows, names, coef[0].astype(float)
     whole = np.concatenate([np.ravel(model.intercept_), coef[0]]).astype(float)

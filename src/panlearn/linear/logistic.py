@@ -68,6 +68,8 @@ class LogisticRegression(LinearClassifier, Iterative):
         The labels, sorted.
     statistic_ : Surrogate
         After `partial_fit`: what it goes on from.
+    weight_seen_ : float
+        After `fit`: the weight of its rows, for `partial_fit` to go on.
     n_iter_ : int
         Iterations done.
     converged_ : bool
@@ -100,7 +102,9 @@ class LogisticRegression(LinearClassifier, Iterative):
     `partial_fit` keeps a quadratic, the Hessian at the minimum, for the rows that it has seen, and
     fits the next ones beside it: the first part gives what `fit` gives, and many parts come close
     to the fit to all of them, without a step size to choose, if their rows are mixed. Parts that
-    are sorted by class lead far away from it: there a quadratic says little of what was seen.
+    are sorted by class lead far away from it: there a quadratic says little of what was seen. After
+    `fit`, whose rows are gone, the first part tells the quadratic: it hangs on rows alone, not on
+    their labels.
 
     References
     ----------
@@ -185,6 +189,7 @@ class LogisticRegression(LinearClassifier, Iterative):
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
         for name, value in problem.attributes(x).items():
             setattr(self, name, value)
+        self.weight_seen_ = float(labels.count.sum())
         if endless and self.converged_:
             warn(
                 "the classes are separable, so without a penalty there is no finite solution; the "
@@ -217,18 +222,15 @@ class LogisticRegression(LinearClassifier, Iterative):
         self._require_steps()
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first, repeatable=True)
-        if not first and "statistic_" not in vars(self):
-            raise ValueError(
-                "this LogisticRegression was fitted by fit, which keeps nothing to go on from; "
-                "start a new one with partial_fit"
-            )
         known = classes if first else self.classes_
         labels = Labels.among(rows, self.class_weight, known)
-        seen = (
-            Surrogate.start(rows, labels, alpha=1 / self.C, fit_intercept=self.fit_intercept)
-            if first
-            else vars(self)["statistic_"]
-        )
+        settings = dict(alpha=1 / self.C, fit_intercept=self.fit_intercept)
+        if first:
+            seen = Surrogate.start(rows, labels, **settings)
+        elif "statistic_" in vars(self):
+            seen = self.statistic_
+        else:
+            seen = Surrogate.after_fit(self, rows, labels, **settings)
         part = Part(seen, rows, labels, self.fit_intercept)
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
         x = seen.point.ravel()
