@@ -16,7 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx-mathjax-offline",  # formulas without a network
+    "offline",  # ours: formulas without a network
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "gallery",  # ours: pictures are looked at
@@ -43,6 +43,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "gallery.strict"),
     "reset_modules_order": "both",
+    "image_scrapers": ("gallery",),
+    "parallel": True,  # as many as sphinx-build's -j
 }
 
 html_theme = "pydata_sphinx_theme"

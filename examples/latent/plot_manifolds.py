@@ -2,7 +2,7 @@
 Isomap, LLE and GPLVM: the digits in two dimensions
 ===================================================
 
-Three ways to lay 64 features out on a plane: by the distances along the graph of neighbours, by
+Three ways to lay pictures out on a plane: by the distances along the graph of neighbours, by
 how each picture is composed of its neighbours, and by a Gaussian process from the plane to the
 pictures. No method was told the labels.
 """

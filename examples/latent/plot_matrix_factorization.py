@@ -2,8 +2,8 @@
 MatrixFactorization: what would this reader like?
 =================================================
 
-A generated catalogue of 120 books in four genres and 600 readers who mostly buy within a genre or
-two. The factors, learned from purchases alone, bring books of a genre together; recommendations
+A generated catalogue of four genres with 30 books each, and 600 readers who mostly buy within one
+or two. The factors, learned from purchases alone, bring books of a genre together; recommendations
 are measured on purchases that were held out, against the best sellers; and a new reader with two
 purchases is folded in without fitting again.
 """

@@ -47,7 +47,7 @@ answers = model.fill_mask(questions, top_k=5)
 figure, grid = plt.subplots(2, 2, figsize=(10, 5.4), layout="constrained")
 for axes, question, (found,) in zip(grid.flat, questions, answers, strict=True):
     words, shares = zip(*found, strict=True)
-    axes.barh(np.arange(5), shares, color="tab:blue")
+    axes.barh(np.arange(5), shares, color="C0")
     axes.set_yticks(np.arange(5), words)
     axes.invert_yaxis()
     axes.set_title(question, fontsize=10)

@@ -2,13 +2,13 @@ r"""
 A GPT that writes documentation
 ===============================
 
-A decoder of 0.8 million parameters learns to write Python's manual, one byte after the other. It
+A decoder of less than a million parameters learns to write Python's manual, one byte after the other. It
 sees nothing but the bytes: that letters make words, that headings are underlined, and that brackets
 close, it has to find out.
 """
 
 # %%
-# The manual comes with Python: 79 chapters. Here a minute or two of training reads forty of them
+# The manual comes with Python. Here a minute or two of training reads forty of them
 # six times; the last tenth of their text is kept out.
 
 from pydoc_data.topics import topics
@@ -52,9 +52,9 @@ for prompt, text in zip(prompts, written, strict=True):
     print(f"{prompt}{text}\n{'-' * 72}")
 
 # %%
-# The same model on all 79 chapters, with ``max_epochs=None, max_steps=2400``, takes eight minutes
-# on two cores (torch 2.13). Its validation loss falls from 1.69 nats a byte after the first of
-# twelve passes to 1.19, a choice among 3.3 bytes, and it writes such as this::
+# The same model on all chapters, with ``max_epochs=None, max_steps=2400``, takes eight minutes on
+# two cores (``torch 2.13``). On text that was kept out a byte is then a choice among three or four,
+# and it writes such as this::
 #
 #     An expression lists in the same object is transformed for the built-in "a.x" is transformed in
 #     the same as if *count*.

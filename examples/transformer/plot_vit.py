@@ -7,8 +7,8 @@ token, which belongs to no patch, for the class. What that token looks at can be
 """
 
 # %%
-# Digits of 8 by 8 pixels, cut into 16 patches of 2 by 2. Within a minute of training it tells 98 in
-# a hundred of the digits that were kept out. A transformer knows nothing of images beforehand: with
+# Digits of 8 by 8 pixels, cut into patches of 2 by 2. Within a minute of training it tells nearly
+# all of the digits that were kept out. A transformer knows nothing of images beforehand: with
 # so few of them it needs small steps, and targets and states that are not too sure.
 
 import time

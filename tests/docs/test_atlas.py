@@ -202,3 +202,31 @@ def test_warnings_of_an_example_are_errors_while_it_runs():
     finally:
         gallery.strict({}, None, "after")
     assert warnings.filters == outside
+
+
+def test_a_panel_with_nothing_in_it_is_blank():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="needs panlearn[plot]")
+    figure, panels = plt.subplots(1, 4)
+    panels[1].plot([1, 2])
+    panels[2].text(0.5, 0.5, "words")
+    panels[3].axis("off")
+    assert [gallery.blank(panel) for panel in panels] == [True, False, False, False]
+    plt.close(figure)
+
+
+def test_numbers_of_the_prose_are_set_or_printed():
+    source = '''"""
+Title 17
+========
+
+With 2,000 rows the error is 0.31, that is 31 percent; :math:`9^5` is no result.
+"""
+
+rows = 2_000
+# %%
+# Afterwards it is 0.25, at 40 letters.
+print(f"{rows / 6403:.4f}, {17}")
+'''
+    page = "sphx-glr-script-out\n\n .. code-block:: none\n\n    0.3124, 17\n\n"
+    assert gallery.unfounded(source, page) == ["0.25", "40"]
+    assert "0.31" in gallery.unfounded(source, "")
