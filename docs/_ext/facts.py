@@ -14,7 +14,6 @@ import inspect
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -210,6 +209,11 @@ class Measured:
         return self.contenders[0].get("rounds") or 0
 
     @property
+    def measured(self) -> str:
+        """When and on what; older results say it of the file as a whole only."""
+        return self.contenders[0].get("measured", "")
+
+    @property
     def bar(self) -> float | None:
         return self.contenders[0].get("bar")
 
@@ -231,12 +235,27 @@ def workloads() -> list[Measured]:
     return list(found.values())
 
 
-def growth() -> Iterator[tuple[str, str, str, float]]:
-    """Give the file, the method, the law and its exponent of every growth that was measured."""
-    for family, content in results().items():
-        for law, exponent in content["growth"].items():
-            name, _, rest = law.partition(" ")
-            yield family, full_path(name), rest, exponent
+@dataclass(frozen=True)
+class Growth:
+    """How the time of a method grows: the exponent, and the runs that it was fitted to."""
+
+    method: str
+    law: str
+    exponent: float
+    sizes: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = ()
+
+
+@functools.cache
+def growth() -> list[Growth]:
+    """Return every growth that was measured; older results have only the exponent."""
+    found = []
+    for content in results().values():
+        for said, law in content["growth"].items():
+            name, _, rest = said.partition(" ")
+            kept = law if isinstance(law, dict) else {"exponent": law}
+            found.append(Growth(full_path(name), rest, **kept))
+    return found
 
 
 @functools.cache

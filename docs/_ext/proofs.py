@@ -6,7 +6,7 @@ import functools
 import itertools
 from html import escape
 
-from charts import machine_line, workload_row
+from charts import growth_curve, machine_line, workload_row
 from facts import Measured, Method, claims_of, growth, proof, results, rows, workloads
 from writing import formulas, list_table, raw, title
 
@@ -83,15 +83,15 @@ def _parity_section(method: Method) -> str:
 
 def _speed_section(method: Method) -> str:
     own = [m for m in workloads() if m.method == method.path and m.ratio is not None]
-    laws = [(law, p) for _, path, law, p in growth() if path == method.path]
+    laws = [law for law in growth() if law.method == method.path]
     text = ""
     if own:
         text += "<p>The time of the fastest peer over ours, on the same data in one process: above "
         text += "1 panlearn is faster. The box spans the quartiles of the rounds.</p>"
         text += "".join(workload_row(m, "../") for m in own) + _machines(own)
     if laws:
-        text += "<p>Measured growth of time: "
-        text += "; ".join(f"{escape(law)}: exponent {p:.2f}" for law, p in laws) + ".</p>"
+        text += "<p>The exponent p of time ~ size<sup>p</sup>, as measured:</p>"
+        text += f'<div class="curves">{"".join(growth_curve(law, "../") for law in laws)}</div>'
     return f'<div class="atlas">{text}</div>' if text else ""
 
 

@@ -68,7 +68,7 @@ def test_errata_have_what_is_printed_what_is_right_and_claims_that_exist():
 class Links(HTMLParser):
     """The targets of a piece of HTML, and that its tags are closed."""
 
-    VOID = ("line", "circle", "rect", "path", "input", "br")
+    VOID = ("line", "polyline", "circle", "rect", "path", "input", "br")
 
     def __init__(self):
         super().__init__()
@@ -152,6 +152,20 @@ def test_the_axis_is_logarithmic_and_holds_what_lies_beyond_it():
     assert charts.place(4) - charts.place(2) == pytest.approx(charts.place(2) - charts.place(1))
     assert charts.place(1e9) == charts.place(64)
     assert charts.place(0) == charts.place(0.25)
+
+
+def test_a_curve_has_the_slope_of_its_law():
+    """Three runs, each ten times the last in size and a hundred times in time."""
+    law = facts.Growth("linear.Ridge", "in n", 2.0, (10, 100, 1000), (0.01, 1.0, 100.0))
+    text = charts.growth_curve(law, "../")
+    points = np.array([pair.split(",") for pair in re.search('points="(.*?)"', text)[1].split()])
+    (a, b, c), (high, middle, low) = points.astype(float).T
+    assert b - a == pytest.approx(c - b)
+    assert high - middle == pytest.approx(middle - low)
+    assert high > low  # y counts downwards
+    assert "<b>2.00</b>" in text
+    assert "../api/panlearn.linear.Ridge.html" in Links.of(text)
+    assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
 
 
 def test_claims_and_errata_are_written_with_their_anchors():
