@@ -65,6 +65,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "show_toc_level": 2,
+    "collapse_navigation": True,  # else every page lists every other, and a build takes minutes
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
