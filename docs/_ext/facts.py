@@ -62,6 +62,13 @@ class Method:
         return plain(" ".join(first.split()))
 
     @property
+    def cost(self) -> list[str]:
+        """The sentences of the docstring that say how time and memory grow."""
+        paragraphs = (inspect.getdoc(self.thing) or "").split("\n\n")
+        text = "\n".join(" ".join(p.split()) for p in paragraphs if "O(" in p)
+        return [s for s in re.split(r"(?<=\.)\s+(?=[A-Z])|\n", text) if ":math:`O(" in s]
+
+    @property
     def capabilities(self) -> Capabilities | None:
         found = getattr(self.thing, "capabilities", None)
         return found if isinstance(found, Capabilities) else None

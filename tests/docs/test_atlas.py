@@ -168,6 +168,13 @@ def test_a_curve_has_the_slope_of_its_law():
     assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
 
 
+def test_the_cost_that_a_docstring_states_is_found():
+    said = METHODS["linear.Ridge"].cost
+    assert said
+    assert all(sentence.endswith(".") and ":math:`O(" in sentence for sentence in said)
+    assert said[0] in proofs.sections(METHODS["linear.Ridge"])
+
+
 def test_claims_and_errata_are_written_with_their_anchors():
     page = proofs.claims_page()
     for claim in all_claims():
