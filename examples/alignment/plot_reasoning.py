@@ -66,7 +66,7 @@ places = range(len(run.measured))
 for shift, name, label in ((-0.2, "sampled_reward", "drawn"), (0.2, "reward", "most probable")):
     values = [found[name] for found in run.measured.values()]
     bars = right.bar([place + shift for place in places], values, 0.4, label=label)
-    right.bar_label(bars, fmt="%.2f", fontsize=8)
+    right.bar_label(bars, fmt="%.2f", fontsize=10)
 right.set_xticks(places, [stage.replace("_", "\n") for stage in run.measured])
 right.set(ylabel="reward on questions not seen", ylim=(0, 1.75))
 right.legend(ncols=2, loc="upper center")

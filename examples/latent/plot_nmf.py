@@ -41,5 +41,5 @@ for i, (picture, title) in enumerate(zip(pictures, titles, strict=True)):
     place = axes[2].inset_axes([(i % 3) / 3, 0.5 - 0.52 * (i // 3), 0.3, 0.42])
     place.imshow(picture.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
     place.set(xticks=[], yticks=[])
-    place.set_title(title, fontsize=9)
+    place.set_title(title)
 plt.show()

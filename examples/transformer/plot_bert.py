@@ -80,6 +80,6 @@ figure, grid = plt.subplots(1, 4, figsize=(13, 3.8), layout="constrained")
 for head, axes in enumerate(grid):
     axes.imshow(maps[0, head], vmin=0, vmax=1)
     axes.set_title(f"first layer, head {head + 1}", fontsize=10)
-    axes.set_xticks(range(len(names)), names, fontsize=7, rotation=90)
-    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_xticks(range(len(names)), names, fontsize=10, rotation=90)
+    axes.set_yticks(range(len(names)), names, fontsize=10)
 plt.show()

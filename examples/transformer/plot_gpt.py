@@ -68,13 +68,13 @@ for prompt, text in zip(prompts, written, strict=True):
 # heads of the first and of the last layer. Some heads look at the byte before, others at the
 # beginning of the word.
 
-phrase = "the value of the object"
+phrase = "value of the set"
 maps = model.attention_maps(phrase)
 figure, grid = plt.subplots(2, 4, figsize=(12, 6.4), layout="constrained")
 for layer, row in zip((0, len(maps) - 1), grid, strict=True):
     for head, axes in enumerate(row):
         axes.imshow(maps[layer, head], cmap="viridis", vmin=0, vmax=1)
         axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=10)
-        axes.set_xticks(range(len(phrase)), phrase, fontsize=7)
-        axes.set_yticks(range(len(phrase)), phrase, fontsize=7)
+        axes.set_xticks(range(len(phrase)), phrase, fontsize=10)
+        axes.set_yticks(range(len(phrase)), phrase, fontsize=10)
 plt.show()

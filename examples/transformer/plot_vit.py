@@ -47,7 +47,7 @@ figure, grid = plt.subplots(2, 10, figsize=(12, 3), layout="constrained")
 for i, (above, below) in enumerate(grid.T):
     image = X_test[chosen[i]].reshape(8, 8)
     above.imshow(image, cmap="gray_r")
-    above.set_title(f"told {model.predict(X_test[chosen[i : i + 1]])[0]}", fontsize=9)
+    above.set_title(f"told {model.predict(X_test[chosen[i : i + 1]])[0]}")
     looks = maps[-1, i, :, 0, 1:].mean(axis=0).reshape(4, 4)
     below.imshow(image, cmap="gray_r", extent=(0, 8, 8, 0))
     below.imshow(looks, cmap="inferno", alpha=0.6, extent=(0, 8, 8, 0))
