@@ -5,7 +5,7 @@ Naive Bayes believes each feature on its own
 Two measurements of flowers. Naive Bayes takes the features of a class to be independent, so its
 densities are ellipses along the axes; where the truth is tilted it still finds a good boundary, but
 its probabilities are too sure of themselves. The right panel counts: of all flowers that a model
-gives nine in ten, how many are what it says? Copies of a feature add no knowledge and make it worse.
+gives nine in ten, how many are what it says? Copies of a feature make it worse.
 """
 
 import matplotlib.pyplot as plt
