@@ -18,13 +18,13 @@ from sphinx.util.logging import getLogger
 logger = getLogger(__name__)
 
 # Letters that a reduced picture keeps readable, and the colours of Okabe and Ito, which tell apart
-# for every eye; lines beyond the eighth are dashed.
-COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #000000 #767d88".split()
+# for every eye, with a grey, a wine and an olive of Tol's instead of their yellow.
+COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #000000 #767d88 #882255 #999933".split()
 STYLE = {
     "font.size": 12,
     "axes.titlesize": 12,
     "legend.fontsize": 11,
-    "axes.prop_cycle": cycler(linestyle=["-", "--"]) * cycler(color=COLOURS),
+    "axes.prop_cycle": cycler(color=COLOURS),
 }
 _held = warnings.catch_warnings()
 

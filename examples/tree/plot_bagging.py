@@ -19,7 +19,7 @@ from panlearn.tree import BaggingClassifier, DecisionTreeClassifier
 
 X, y = make_moons(300, noise=0.35, random_state=0)
 X_new, y_new = make_moons(5000, noise=0.35, random_state=1)
-sizes = [20, 40, 80]
+sizes = [30, 50, 80]
 bases = {"full tree": DecisionTreeClassifier(), "logistic regression": LogisticRegression()}
 scores, outside = {}, {}
 for name, base in bases.items():
