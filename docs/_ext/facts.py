@@ -75,14 +75,14 @@ class Method:
 
     @functools.cached_property
     def example(self) -> Path | None:
-        """The script that draws it: one named after it, or of its family, or that names it most."""
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
-        mentions = {path: _mentions(text, self) for path, text in scripts().items()}
-        return max(
-            (path for path, count in mentions.items() if count),
-            key=lambda path: (words in path.stem, path.parent.name == self.family, mentions[path]),
-            default=None,
-        )
+        """The script that draws it or, failing that, its sibling for other targets."""
+        return _drawn(self) or next(filter(None, map(_drawn, self.siblings)), None)
+
+    @property
+    def siblings(self) -> list[Method]:
+        """The classes of its family that do the same for other targets, such as numbers."""
+        stem = _stem(self.name)
+        return [m for m in methods().values() if m.family == self.family and _stem(m.name) == stem]
 
     @property
     def picture(self) -> Path | None:
@@ -100,10 +100,30 @@ def scripts() -> dict[Path, str]:
     return {path: path.read_text() for path in sorted(EXAMPLES.glob("*/*.py"))}
 
 
-def _mentions(text: str, method: Method) -> int:
-    """Count how often a script names a method that it imports."""
+def _drawn(method: Method) -> Path | None:
+    """The script that draws it: one named after it, or of its family, or that names it most."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", method.name).lower()
+    mentions = {path: _mentions(path, text, method) for path, text in scripts().items()}
+    return max(
+        (path for path, count in mentions.items() if count),
+        key=lambda path: (words in path.stem, path.parent.name == method.family, mentions[path]),
+        default=None,
+    )
+
+
+def _mentions(path: Path, text: str, method: Method) -> int:
+    """Count how often a script names a method that it imports, or a class of its own family."""
     imported = rf"from panlearn\.{method.family} import (\([^)]*)?.*\b{method.name}\b"
-    return len(re.findall(rf"\b{method.name}\b", text)) if re.search(imported, text) else 0
+    if f"from panlearn.{method.path} import" in text:
+        return 1
+    own = path.parent.name == method.family and method.name != method.name.lower()
+    counts = own or re.search(imported, text)
+    return len(re.findall(rf"\b{method.name}\b", text)) if counts else 0
+
+
+def _stem(name: str) -> str:
+    """The name without what it predicts."""
+    return re.sub(r"(Classifier|Regressor|Tagger|Forecaster|s)$", "", name)
 
 
 def plain(text: str) -> str:

@@ -168,6 +168,20 @@ def test_a_curve_has_the_slope_of_its_law():
     assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
 
 
+def test_a_method_without_an_example_has_that_of_its_sibling():
+    stems = {
+        path: METHODS[path].example.stem
+        for path in ("linear.Ridge", "tree.RandomForestRegressor", "evaluate.rates")
+    }
+    assert stems["linear.Ridge"] == "plot_ridge"
+    assert (
+        stems["tree.RandomForestRegressor"] == METHODS["tree.RandomForestClassifier"].example.stem
+    )
+    assert stems["evaluate.rates"] == "plot_rates_and_costs"
+    assert METHODS["alignment.GRPO"].example.stem == "plot_reasoning"  # named, if not imported
+    assert METHODS["theory.fourier"].example is None
+
+
 def test_the_cost_that_a_docstring_states_is_found():
     said = METHODS["linear.Ridge"].cost
     assert said
