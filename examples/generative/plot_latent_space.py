@@ -19,8 +19,9 @@ settings = dict(hidden_layer_sizes=(128,), likelihood="bernoulli", learning_rate
 model = VAE(2, max_epochs=60, random_state=0, **settings).fit(X)
 codes = model.transform(X)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5))
-points = left.scatter(*codes.T, c=y, cmap="tab10", s=8)
-figure.colorbar(points, ax=left)
+for digit in range(10):
+    left.scatter(*codes[y == digit].T, s=8)
+    left.text(*np.median(codes[y == digit], axis=0), digit, weight="bold", size=16)
 left.set(title="codes of the digits")
 side = norm.ppf(np.linspace(0.03, 0.97, 14))
 grid = np.stack(np.meshgrid(side, -side), axis=-1).reshape(-1, 2)

@@ -8,6 +8,7 @@ pictures. No method was told the labels.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -26,9 +27,11 @@ for ax, (name, (model, n)) in zip(axes, models.items(), strict=True):
     Z = model.embedding_
     # how often the nearest other row in the plane has the same label
     nearest = KNeighborsClassifier(1).fit(Z, y[:n]).kneighbors(return_distance=False)[:, 0]
-    dots = ax.scatter(*Z.T, c=y[:n], cmap="tab10", vmin=-0.5, vmax=9.5, s=10)
+    for digit in range(10):
+        own = Z[y[:n] == digit]
+        ax.scatter(*own.T, s=10)
+        ax.text(*np.median(own, axis=0), digit, weight="bold", size=16)
     share = (y[nearest] == y[:n]).mean()
     ax.set_title(f"{name}\n{n} rows; the nearest has the same label: {share:.0%}")
     ax.set(xticks=[], yticks=[])
-axes[-1].legend(*dots.legend_elements(), title="digit", loc="best")
 plt.show()

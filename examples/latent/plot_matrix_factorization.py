@@ -58,7 +58,7 @@ axes[1].set_ylim(0)
 
 new = Ratings.from_table(["new"] * 2, ["poetry 3", "travel 2"])
 items, scores = model.recommend(new, 10)
-colours = dict(zip(genres, plt.get_cmap("tab10").colors, strict=False))
+colours = {genre: f"C{k}" for k, genre in enumerate(genres)}
 axes[2].barh(range(10)[::-1], scores[0], color=[colours[b.split()[0]] for b in items[0]])
 axes[2].set_yticks(range(10)[::-1], items[0])
 axes[2].set(xlabel="score", title="After poetry 3 and travel 2")

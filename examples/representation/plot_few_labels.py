@@ -33,7 +33,9 @@ shown = {"before": before} | models
 figure, grid = plt.subplots(1, 4, figsize=(14, 3.6), layout="constrained")
 for (name, model), axes in zip(shown.items(), grid, strict=True):
     places = PCA(2).fit_transform(model.transform(X))
-    axes.scatter(*places.T, c=y, s=4, cmap="tab10")
+    for digit in range(10):
+        axes.scatter(*places[y == digit].T, s=4)
+        axes.text(*np.median(places[y == digit], axis=0), digit, weight="bold", size=16)
     axes.set(title=name, xticks=[], yticks=[])
 plt.show()
 
