@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from panlearn.latent import NMF, PCA
 
 X = load_digits().data
-parts = NMF(16, alpha_W=0.001, l1_ratio=1, random_state=0).fit(X)
+parts = NMF(16, alpha_W=0.001, l1_ratio=1, max_iter=500, random_state=0).fit(X)
 components = PCA(16).fit(X)
 
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
