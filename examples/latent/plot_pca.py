@@ -16,11 +16,12 @@ digits = load_digits()
 model = PCA().fit(digits.data)
 scores = model.transform(digits.data)
 
+paper = {"boxstyle": "circle", "facecolor": "white", "edgecolor": "none", "pad": 0.1}
 fig, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
 for digit in range(10):
     own = scores[digits.target == digit, :2]
     axes[0].scatter(*own.T, s=6)
-    axes[0].text(*np.median(own, axis=0), digit, weight="bold", size=16)
+    axes[0].text(*np.median(own, axis=0), digit, weight="bold", size=14, bbox=paper)
 axes[0].set(xlabel="first component", ylabel="second component", title="1797 digits")
 
 axes[1].plot(range(1, model.n_components_ + 1), model.explained_variance_ratio_.cumsum())
