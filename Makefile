@@ -23,7 +23,7 @@ status: test bench
 	$(BIN)/python tools/proof.py
 
 docs: .venv/.dev
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -j auto -b html docs docs/_build/html
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -8,12 +8,12 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness import Row, families, load, run, write
+from benchmarks.harness import Law, Row, families, load, run, write
 
 console = Console(width=None if sys.stdout.isatty() else 160)
 
 
-def show(family: str, rows: list[Row], growth: dict[str, float]) -> None:
+def show(family: str, rows: list[Row], growth: dict[str, Law]) -> None:
     table = Table(title=family)
     for column in (
         "workload",
@@ -35,8 +35,8 @@ def show(family: str, rows: list[Row], growth: dict[str, float]) -> None:
         cells = (row.workload, row.contender, f"{row.seconds:.4g}", colour + ratio, spread, bar)
         table.add_row(*cells, f"{row.memory_mb:.0f}", quality)
     console.print(table)
-    for what, power in growth.items():
-        console.print(f"{what}: time grows as size^{power:.2f}")
+    for what, found in growth.items():
+        console.print(f"{what}: time grows as size^{found.exponent:.2f}")
 
 
 def main() -> None:

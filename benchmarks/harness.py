@@ -113,7 +113,16 @@ def _status(key: str) -> float:
     return np.nan
 
 
-def exponent(sizes: list[int], call: Callable[[int], Callable[[], Any]]) -> float:
+@dataclass(frozen=True)
+class Law:
+    """How time grows with size: the exponent p of time ~ size^p, and what it was fitted to."""
+
+    exponent: float
+    sizes: list[int]
+    seconds: list[float]
+
+
+def law(sizes: list[int], call: Callable[[int], Callable[[], Any]]) -> Law:
     """Fit time ~ size^p by least squares on logarithms; `call(size)` prepares one timed run."""
     times = []
     for size in sizes:
@@ -125,7 +134,7 @@ def exponent(sizes: list[int], call: Callable[[int], Callable[[], Any]]) -> floa
             timed()
             best = min(best, time.perf_counter() - start)
         times.append(best)
-    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    return Law(float(np.polyfit(np.log(sizes), np.log(times), 1)[0]), sizes, times)
 
 
 def machine() -> dict[str, str]:
@@ -149,7 +158,7 @@ def machine() -> dict[str, str]:
 
 
 def write(
-    family: str, names: list[str], rows: list[Row], growth: dict[str, float] | None = None
+    family: str, names: list[str], rows: list[Row], growth: dict[str, Law] | None = None
 ) -> None:
     """Keep the rows of a run, and of the family's other workloads what was kept before."""
     RESULTS.mkdir(exist_ok=True)
@@ -162,7 +171,7 @@ def write(
     content = {
         "machine": machine(),
         "rows": [row for name in names for row in kept[name]],
-        "growth": growth or old["growth"],
+        "growth": {k: vars(v) for k, v in growth.items()} if growth else old["growth"],
     }
     path.write_text(json.dumps(content, indent=1) + "\n")
 

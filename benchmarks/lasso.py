@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn import linear_model
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.linear import ElasticNet, Lasso, lasso_path
 
 
@@ -157,7 +157,7 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def columns(p):
         X, y, alphas = wide(500, p, 50)
         return lambda: lasso_path(X, y, alphas=alphas[:50])
@@ -167,6 +167,6 @@ def growth() -> dict[str, float]:
         return lambda: lasso_path(X, y, alphas=alphas[:50])
 
     return {
-        "lasso_path in p from 2000 to 20000 (n = 500)": exponent([2000, 6000, 20_000], columns),
-        "lasso_path in n from 300 to 3000 (p = 2000)": exponent([300, 1000, 3000], rows),
+        "lasso_path in p from 2000 to 20000 (n = 500)": law([2000, 6000, 20_000], columns),
+        "lasso_path in n from 300 to 3000 (p = 2000)": law([300, 1000, 3000], rows),
     }

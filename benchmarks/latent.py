@@ -7,7 +7,7 @@ import sklearn.decomposition as peer
 from sklearn import cluster, mixture
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn import Batches
 from panlearn.latent import PCA, FactorAnalysis, GaussianMixture, KMeans
 
@@ -124,7 +124,7 @@ def _mixture_start(X):
     }
 
 
-def growth():
+def growth() -> dict[str, Law]:
     """How the time grows with the number of rows, at a fixed number of iterations."""
     sizes = [20_000, 40_000, 80_000, 160_000]
     X, _ = blobs(sizes[-1], 16, 10, seed=2)
@@ -141,9 +141,9 @@ def growth():
         return lambda: PCA(5).fit(X[:n])
 
     return {
-        "KMeans in rows": exponent(sizes, k_means),
-        "GaussianMixture in rows": exponent(sizes, gaussian),
-        "PCA in rows": exponent(sizes, pca),
+        "KMeans in rows": law(sizes, k_means),
+        "GaussianMixture in rows": law(sizes, gaussian),
+        "PCA in rows": law(sizes, pca),
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import sklearn.linear_model as peer
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.linear import LinearRegression, Ridge
 
 
@@ -89,7 +89,7 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def rows(n):
         X, y, _ = tall(n, 50)
         return lambda: LinearRegression().fit(X, y)
@@ -99,8 +99,6 @@ def growth() -> dict[str, float]:
         return lambda: LinearRegression().fit(X, y)
 
     return {
-        "LinearRegression in n from 1e5 to 1e6 (d = 50)": exponent(
-            [100_000, 300_000, 1_000_000], rows
-        ),
-        "LinearRegression in d from 40 to 400 (n = 5e4)": exponent([40, 120, 400], columns),
+        "LinearRegression in n from 1e5 to 1e6 (d = 50)": law([100_000, 300_000, 1_000_000], rows),
+        "LinearRegression in d from 40 to 400 (n = 5e4)": law([40, 120, 400], columns),
     }

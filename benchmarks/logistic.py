@@ -9,7 +9,7 @@ import sklearn.linear_model as peer
 from scipy import sparse
 from scipy.special import logsumexp
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.linear import LogisticRegression, Perceptron
 
 
@@ -129,7 +129,7 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def rows(n):
         data = binary(n, 50)
         return lambda: LogisticRegression().fit(*data)
@@ -139,8 +139,6 @@ def growth() -> dict[str, float]:
         return lambda: LogisticRegression().fit(*data)
 
     return {
-        "LogisticRegression in n from 3e4 to 3e5 (d = 50)": exponent(
-            [30_000, 100_000, 300_000], rows
-        ),
-        "LogisticRegression in d from 40 to 400 (n = 2e4)": exponent([40, 120, 400], columns),
+        "LogisticRegression in n from 3e4 to 3e5 (d = 50)": law([30_000, 100_000, 300_000], rows),
+        "LogisticRegression in d from 40 to 400 (n = 2e4)": law([40, 120, 400], columns),
     }

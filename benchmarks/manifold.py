@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.neural_network import BernoulliRBM as PeerRBM
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.latent import (
     BernoulliRBM,
     DirichletProcessMixture,
@@ -109,7 +109,7 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def isomap(n):
         X = roll(n)
         return lambda: Isomap(10).fit(X)
@@ -123,7 +123,7 @@ def growth() -> dict[str, float]:
         return lambda: DirichletProcessMixture(n_iter=10, n_burn_in=5, random_state=0).fit(X)
 
     return {
-        "Isomap, rows": exponent([500, 1000, 2000], isomap),
-        "LocallyLinearEmbedding, rows": exponent([2000, 4000, 8000], lle),
-        "DirichletProcessMixture, rows": exponent([1000, 2000, 4000], mixture),
+        "Isomap in rows": law([500, 1000, 2000], isomap),
+        "LocallyLinearEmbedding in rows": law([2000, 4000, 8000], lle),
+        "DirichletProcessMixture in rows": law([1000, 2000, 4000], mixture),
     }

@@ -8,7 +8,7 @@ import numpy as np
 import sklearn.neighbors as peer
 from scipy.spatial import cKDTree
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.neighbors import KernelDensity, KNeighborsClassifier, RadiusNeighborsClassifier
 
 
@@ -116,9 +116,9 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def rows(n):
         data = clusters(n, 500)
         return lambda: KNeighborsClassifier(10).fit(*data[:2]).kneighbors(data[2])
 
-    return {"KNeighborsClassifier in n (d = 32)": exponent([20_000, 60_000, 200_000], rows)}
+    return {"KNeighborsClassifier in n (d = 32)": law([20_000, 60_000, 200_000], rows)}

@@ -12,7 +12,7 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 from scipy import sparse
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.core.threads import n_threads
 from panlearn.retrieval import BM25, IVF, DenseIndex
 from panlearn.text import pagerank
@@ -221,9 +221,9 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def documents(n):
         model = BM25().fit(corpus()[0][:n])
         return lambda: model.search(corpus()[1][:200])
 
-    return {"BM25 search in documents": exponent([10_000, 30_000, 100_000], documents)}
+    return {"BM25 search in documents": law([10_000, 30_000, 100_000], documents)}

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from benchmarks.harness import Workload, exponent
+from benchmarks.harness import Law, Workload, law
 from panlearn.tree import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -226,13 +226,11 @@ def workloads() -> Iterator[Workload]:
     )
 
 
-def growth() -> dict[str, float]:
+def growth() -> dict[str, Law]:
     def rows(n):
         data = binary(n)
         return lambda: DecisionTreeClassifier().fit(*data[:2])
 
     return {
-        "DecisionTreeClassifier in n from 1e4 to 4e4 (d = 30)": exponent(
-            [10_000, 20_000, 40_000], rows
-        )
+        "DecisionTreeClassifier in n from 1e4 to 4e4 (d = 30)": law([10_000, 20_000, 40_000], rows)
     }

@@ -16,7 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx-mathjax-offline",  # formulas without a network
+    "offline",  # ours: formulas without a network
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "gallery",  # ours: pictures are looked at
@@ -43,6 +43,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "gallery.strict"),
     "reset_modules_order": "both",
+    "image_scrapers": ("gallery",),
+    "parallel": True,  # as many as sphinx-build's -j
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -63,6 +65,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "show_toc_level": 2,
+    "collapse_navigation": True,  # else every page lists every other, and a build takes minutes
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],

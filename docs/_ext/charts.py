@@ -7,7 +7,7 @@ from html import escape
 from math import log2
 from typing import Any
 
-from facts import Measured, growth, methods, results, workloads
+from facts import Growth, Measured, growth, methods, results, workloads
 
 LOW, HIGH = -2.0, 6.0  # powers of two at the ends of the axis: a quarter and 64 times
 WIDTH, HEIGHT, MARGIN = 260, 26, 12
@@ -95,12 +95,41 @@ def workload_row(measured: Measured, root: str = "") -> str:
     said = f"<b>{short(measured.ratio or 0)}</b> <small>({spread_words(measured)})</small>"
     words = " ".join([measured.workload, measured.method, measured.family, verdict(measured)])
     words += " " + " ".join(row["contender"] for row in measured.contenders)
+    when = f", {escape(measured.measured)}" if measured.measured else ""
     return (
         f'<details class="workload" data-words="{escape(words.lower())}">'
         f'<summary><span class="what">{escape(measured.workload)}</span>'
         f'<span class="chart">{ratio_chart(measured)}</span>'
         f'<span class="said">{said}</span></summary>'
-        f"<p>{link}, {measured.rounds} rounds turn about.</p>{contenders_table(measured)}</details>"
+        f"<p>{link}, {measured.rounds} rounds turn about{when}.</p>"
+        f"{contenders_table(measured)}</details>"
+    )
+
+
+def growth_curve(law: Growth, root: str = "") -> str:
+    """Draw the seconds of the runs by their sizes, and say the exponent."""
+    known = methods().get(law.method)
+    name = f'<a href="{root}{known.page}">{law.method}</a>' if known else escape(law.method)
+    said = f"{name} {escape(law.law)}: <b>{law.exponent:.2f}</b>"
+    if not law.sizes:
+        return f'<figure class="curve"><figcaption>{said}</figcaption></figure>'
+    across, up = ([log2(value) for value in values] for values in (law.sizes, law.seconds))
+    points = [
+        (20 + 220 * (x - across[0]) / (across[-1] - across[0]), 75 - 8 * (y - min(up)))
+        for x, y in zip(across, up, strict=True)
+    ]
+    top = min(y for _, y in points) - 20
+    labels = "".join(
+        f'<text x="{x:.1f}" y="{y - 8:.1f}" text-anchor="middle">{seconds:.2g} s</text>'
+        f'<text x="{x:.1f}" y="94" text-anchor="middle">{size:.3g}</text>'
+        for (x, y), seconds, size in zip(points, law.seconds, law.sizes, strict=True)
+    )
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points)
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return (
+        f'<figure class="curve"><svg viewBox="0 {min(top, 0):.0f} 260 {96 - min(top, 0):.0f}" '
+        f'role="img" aria-label="{escape(law.method)}: seconds by size"><polyline '
+        f'points="{line}"/>{dots}{labels}</svg><figcaption>{said}</figcaption></figure>'
     )
 
 
@@ -141,17 +170,10 @@ def benchmark_page() -> str:
             f'<p class="note">{hidden} workloads were last measured before spreads were kept, and '
             "are not shown: <code>make bench</code> measures them again.</p>"
         )
-    laws = [f"<tr><td>{_linked(m)}</td><td>{escape(law)}</td><td>{p:.2f}</td></tr>"
-            for _, m, law, p in growth()]  # fmt: skip
-    if laws:
+    if growth():
         text += (
             '<h2 id="growth">Growth</h2><p>The exponent p of time ~ size<sup>p</sup>, fitted to '
-            'runs of several sizes.</p><div class="scroll"><table><tr><th>method</th>'
-            f"<th>grows</th><th>exponent</th></tr>{''.join(laws)}</table></div>"
+            "runs of several sizes; both axes of a curve are logarithmic.</p>"
+            f'<div class="curves">{"".join(growth_curve(law) for law in growth())}</div>'
         )
     return text + "</div>"
-
-
-def _linked(path: str) -> str:
-    known = methods().get(path)
-    return f'<a href="{known.page}">{path}</a>' if known else escape(path)

@@ -14,7 +14,6 @@ import inspect
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,20 +62,27 @@ class Method:
         return plain(" ".join(first.split()))
 
     @property
+    def cost(self) -> list[str]:
+        """The sentences of the docstring that say how time and memory grow."""
+        paragraphs = (inspect.getdoc(self.thing) or "").split("\n\n")
+        text = "\n".join(" ".join(p.split()) for p in paragraphs if "O(" in p)
+        return [s for s in re.split(r"(?<=\.)\s+(?=[A-Z])|\n", text) if ":math:`O(" in s]
+
+    @property
     def capabilities(self) -> Capabilities | None:
         found = getattr(self.thing, "capabilities", None)
         return found if isinstance(found, Capabilities) else None
 
     @functools.cached_property
     def example(self) -> Path | None:
-        """The script that draws it: one named after it, or of its family, or that names it most."""
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
-        mentions = {path: _mentions(text, self) for path, text in scripts().items()}
-        return max(
-            (path for path, count in mentions.items() if count),
-            key=lambda path: (words in path.stem, path.parent.name == self.family, mentions[path]),
-            default=None,
-        )
+        """The script that draws it or, failing that, its sibling for other targets."""
+        return _drawn(self) or next(filter(None, map(_drawn, self.siblings)), None)
+
+    @property
+    def siblings(self) -> list[Method]:
+        """The classes of its family that do the same for other targets, such as numbers."""
+        stem = _stem(self.name)
+        return [m for m in methods().values() if m.family == self.family and _stem(m.name) == stem]
 
     @property
     def picture(self) -> Path | None:
@@ -94,10 +100,30 @@ def scripts() -> dict[Path, str]:
     return {path: path.read_text() for path in sorted(EXAMPLES.glob("*/*.py"))}
 
 
-def _mentions(text: str, method: Method) -> int:
-    """Count how often a script names a method that it imports."""
+def _drawn(method: Method) -> Path | None:
+    """The script that draws it: one named after it, or of its family, or that names it most."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", method.name).lower()
+    mentions = {path: _mentions(path, text, method) for path, text in scripts().items()}
+    return max(
+        (path for path, count in mentions.items() if count),
+        key=lambda path: (words in path.stem, path.parent.name == method.family, mentions[path]),
+        default=None,
+    )
+
+
+def _mentions(path: Path, text: str, method: Method) -> int:
+    """Count how often a script names a method that it imports, or a class of its own family."""
     imported = rf"from panlearn\.{method.family} import (\([^)]*)?.*\b{method.name}\b"
-    return len(re.findall(rf"\b{method.name}\b", text)) if re.search(imported, text) else 0
+    if f"from panlearn.{method.path} import" in text:
+        return 1
+    own = path.parent.name == method.family and method.name != method.name.lower()
+    counts = own or re.search(imported, text)
+    return len(re.findall(rf"\b{method.name}\b", text)) if counts else 0
+
+
+def _stem(name: str) -> str:
+    """The name without what it predicts."""
+    return re.sub(r"(Classifier|Regressor|Tagger|Forecaster|s)$", "", name)
 
 
 def plain(text: str) -> str:
@@ -210,6 +236,11 @@ class Measured:
         return self.contenders[0].get("rounds") or 0
 
     @property
+    def measured(self) -> str:
+        """When and on what; older results say it of the file as a whole only."""
+        return self.contenders[0].get("measured", "")
+
+    @property
     def bar(self) -> float | None:
         return self.contenders[0].get("bar")
 
@@ -231,12 +262,27 @@ def workloads() -> list[Measured]:
     return list(found.values())
 
 
-def growth() -> Iterator[tuple[str, str, str, float]]:
-    """Give the file, the method, the law and its exponent of every growth that was measured."""
-    for family, content in results().items():
-        for law, exponent in content["growth"].items():
-            name, _, rest = law.partition(" ")
-            yield family, full_path(name), rest, exponent
+@dataclass(frozen=True)
+class Growth:
+    """How the time of a method grows: the exponent, and the runs that it was fitted to."""
+
+    method: str
+    law: str
+    exponent: float
+    sizes: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = ()
+
+
+@functools.cache
+def growth() -> list[Growth]:
+    """Return every growth that was measured; older results have only the exponent."""
+    found = []
+    for content in results().values():
+        for said, law in content["growth"].items():
+            name, _, rest = said.partition(" ")
+            kept = law if isinstance(law, dict) else {"exponent": law}
+            found.append(Growth(full_path(name), rest, **kept))
+    return found
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import functools
 import itertools
 from html import escape
 
-from charts import machine_line, workload_row
+from charts import growth_curve, machine_line, workload_row
 from facts import Measured, Method, claims_of, growth, proof, results, rows, workloads
 from writing import formulas, list_table, raw, title
 
@@ -20,13 +20,14 @@ def claims() -> dict[str, Claim]:
 
 
 def sections(method: Method) -> str:
-    """Write the claims, parity and speed of a method, each where there is something to say."""
+    """Write claims, parity, speed and cost of a method, each where there is something to say."""
     parts = {
-        "Claims": _claims_section(method),
-        "Parity": _parity_section(method),
-        "Speed": _speed_section(method),
+        "Claims": raw(_claims_section(method)),
+        "Parity": raw(_parity_section(method)),
+        "Speed": raw(_speed_section(method)),
+        "Cost": _cost_section(method),
     }
-    return "".join(title(name, "-") + raw(html) for name, html in parts.items() if html)
+    return "".join(title(name, "-") + text for name, text in parts.items() if text)
 
 
 def _claims_section(method: Method) -> str:
@@ -83,16 +84,23 @@ def _parity_section(method: Method) -> str:
 
 def _speed_section(method: Method) -> str:
     own = [m for m in workloads() if m.method == method.path and m.ratio is not None]
-    laws = [(law, p) for _, path, law, p in growth() if path == method.path]
-    text = ""
-    if own:
-        text += "<p>The time of the fastest peer over ours, on the same data in one process: above "
-        text += "1 panlearn is faster. The box spans the quartiles of the rounds.</p>"
-        text += "".join(workload_row(m, "../") for m in own) + _machines(own)
+    if not own:
+        return ""
+    text = "<p>The time of the fastest peer over ours, on the same data in one process: above "
+    text += "1 panlearn is faster. The box spans the quartiles of the rounds.</p>"
+    text += "".join(workload_row(m, "../") for m in own) + _machines(own)
+    return f'<div class="atlas">{text}</div>'
+
+
+def _cost_section(method: Method) -> str:
+    """Set what the docstring says of the cost beside the growth that was measured."""
+    text = " ".join(method.cost) + "\n\n" if method.cost else ""
+    laws = [law for law in growth() if law.method == method.path]
     if laws:
-        text += "<p>Measured growth of time: "
-        text += "; ".join(f"{escape(law)}: exponent {p:.2f}" for law, p in laws) + ".</p>"
-    return f'<div class="atlas">{text}</div>' if text else ""
+        curves = "".join(growth_curve(law, "../") for law in laws)
+        words = "<p>The exponent p of time ~ size<sup>p</sup>, as measured:</p>"
+        text += raw(f'<div class="atlas">{words}<div class="curves">{curves}</div></div>')
+    return text
 
 
 def _machines(own: list[Measured]) -> str:

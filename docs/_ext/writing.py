@@ -29,8 +29,8 @@ def indented(head: str, lines: list[str]) -> str:
 
 
 def raw(html: str) -> str:
-    """Put HTML into a page."""
-    return indented(".. raw:: html", ["", *html.splitlines()])
+    """Put HTML into a page, if there is any."""
+    return html and indented(".. raw:: html", ["", *html.splitlines()])
 
 
 def list_table(rows: list[list[str]], **options: object) -> str:

@@ -68,7 +68,24 @@ function filterBenchmarks() {
   show();
 }
 
+function keepPicturesReadable() {
+  const pictures = "img.sphx-glr-single-img, img.sphx-glr-multi-img, img.method-picture";
+  for (const picture of document.querySelectorAll(pictures)) {
+    const inner = picture.closest("a") ?? picture;
+    const frame = document.createElement("div");
+    frame.className = "picture-frame";
+    inner.replaceWith(frame);
+    frame.append(inner);
+    const widen = () => {
+      picture.style.minWidth = `${Math.round(0.55 * picture.naturalWidth)}px`;
+    };
+    if (picture.complete) widen();
+    else picture.addEventListener("load", widen);
+  }
+}
+
 addEventListener("DOMContentLoaded", () => {
+  keepPicturesReadable();
   filterMap();
   filterBenchmarks();
 });

@@ -31,7 +31,7 @@ models = {
 }
 
 # %%
-# Ellipses hold 86 % of what a class is believed to be: two standard deviations.
+# Ellipses are two standard deviations of what a class is believed to be.
 figure, panels = plt.subplots(1, 3, figsize=(13, 4.3), layout="constrained")
 low, high = X.min(axis=0) - 1, X.max(axis=0) + 1.5
 axes = [np.linspace(a, b, 400) for a, b in zip(low, high, strict=True)]

@@ -5,7 +5,7 @@ Naive Bayes believes each feature on its own
 Two measurements of flowers. Naive Bayes takes the features of a class to be independent, so its
 densities are ellipses along the axes; where the truth is tilted it still finds a good boundary, but
 its probabilities are too sure of themselves. The right panel counts: of all flowers that a model
-gives 90 %, how many are what it says? Copies of a feature, which add no knowledge, make it worse.
+gives nine in ten, how many are what it says? Copies of a feature make it worse.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ model = GaussianNB().fit(X, y)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 grid = np.stack(np.meshgrid(np.linspace(0.5, 7.5, 300), np.linspace(-0.3, 3, 300)), axis=-1)
 p = model.predict_proba(grid.reshape(-1, 2)).reshape(300, 300, 3)
-colours = np.array([[0.12, 0.47, 0.71], [1.0, 0.5, 0.05], [0.17, 0.63, 0.17]])
+colours = np.array([[0.0, 0.45, 0.70], [0.84, 0.37, 0.0], [0.0, 0.62, 0.45]])
 left.imshow(1 - 0.45 * (1 - p @ colours), extent=(0.5, 7.5, -0.3, 3), origin="lower", aspect="auto")
 angle = np.linspace(0, 2 * np.pi, 200)
 circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)

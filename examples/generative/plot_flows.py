@@ -68,6 +68,6 @@ for row, draw in zip(axes, (moons, blobs, checkerboard), strict=True):
         density = np.exp(model.score_samples(grid.astype(np.float32))).reshape(140, 140)
         axis.imshow(density, origin="lower", cmap="magma", vmax=np.quantile(density, 0.995))
         axis.set_axis_off()
-        axis.set_title(f"{name}: {model.score(new):.2f}", fontsize=9)
+        axis.set_title(f"{name}: {model.score(new):.2f}")
 figure.tight_layout()
 plt.show()

@@ -18,9 +18,11 @@ X = (X.reshape(-1, 8, 8) > 7).astype(np.float32)
 settings = dict(hidden_layer_sizes=(128,), likelihood="bernoulli", learning_rate=2e-3)
 model = VAE(2, max_epochs=60, random_state=0, **settings).fit(X)
 codes = model.transform(X)
+paper = {"boxstyle": "circle", "facecolor": "white", "edgecolor": "none", "pad": 0.1}
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5))
-points = left.scatter(*codes.T, c=y, cmap="tab10", s=8)
-figure.colorbar(points, ax=left)
+for digit in range(10):
+    left.scatter(*codes[y == digit].T, s=8)
+    left.text(*np.median(codes[y == digit], axis=0), digit, weight="bold", size=14, bbox=paper)
 left.set(title="codes of the digits")
 side = norm.ppf(np.linspace(0.03, 0.97, 14))
 grid = np.stack(np.meshgrid(side, -side), axis=-1).reshape(-1, 2)

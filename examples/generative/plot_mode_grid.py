@@ -39,7 +39,7 @@ for axis, (name, model) in zip(axes, models.items(), strict=True):
     found, share = report(drawn)
     print(f"{name}: {found} of 25 modes, {share:.0%} of the samples are good")
     axis.scatter(*drawn.T, s=2, alpha=0.5)
-    axis.scatter(*centres.T, s=60, facecolors="none", edgecolors="tab:red", linewidths=0.6)
+    axis.scatter(*centres.T, s=60, facecolors="none", edgecolors="C3", linewidths=0.6)
     axis.set(title=f"{name}: {found} of 25, {share:.0%} good", aspect="equal")
 figure.tight_layout()
 plt.show()

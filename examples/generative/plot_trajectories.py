@@ -37,7 +37,7 @@ model = NeuralODE(32, window=3, batch_size=64, learning_rate=0.02, random_state=
 model.fit(seen, times=times)
 
 fine = np.linspace(0, 14, 200)
-for k, colour in enumerate(("tab:blue", "tab:red", "tab:green")):
+for k, colour in enumerate(("C0", "C3", "C2")):
     true = odeint(hunt, torch.tensor(seen[k][0]), fine).y
     learned = model.predict(np.repeat(seen[k][:1], len(fine), axis=0), fine)
     left.plot(true[:, 0], true[:, 1], color=colour, alpha=0.3, linewidth=5)
@@ -61,7 +61,7 @@ noise = torch.tensor(rng.normal(size=(60, 2)), dtype=torch.float32)
 with torch.no_grad():
     path = odeint(flow.module_.velocity, noise, np.linspace(1, 0, 60)).y.numpy()
 path = path * flow.scale_ + flow.mean_
-middle.plot(path[:, :, 0], path[:, :, 1], color="tab:blue", linewidth=0.5)
+middle.plot(path[:, :, 0], path[:, :, 1], color="C0", linewidth=0.5)
 middle.plot(*path[0].T, ".", color="grey")
 middle.plot(*path[-1].T, ".", color="black")
 middle.set_title("from noise to moons")

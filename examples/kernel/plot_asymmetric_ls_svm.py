@@ -52,5 +52,6 @@ for axis, (name, machine) in zip(others, machines.items(), strict=True):
     axis.set(title=f"new players, {name}: {right:.0%} right", xticks=[], yticks=[])
     axis.set_aspect("equal", "datalim")
 others[0].set(xlabel="scores of the three classes, each in its direction")
-others[0].legend(loc="lower center", ncols=3)
+others[0].legend(loc="upper right")
+others[1].text(0.5, 0.4, "all on one spot", ha="center", transform=others[1].transAxes)
 plt.show()

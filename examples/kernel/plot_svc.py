@@ -41,5 +41,5 @@ w, line = linear.coef_[0], np.array(axes[1].get_xlim())
 axes[1].autoscale(False)
 across = -(w[0] * line + linear.intercept_[0]) / w[1]
 axes[1].plot(line, across, color="gold", lw=5, zorder=0.9, label="LinearSVC")
-axes[1].legend(loc="lower right", fontsize=8)
+axes[1].legend(loc="lower right", fontsize=10)
 plt.show()

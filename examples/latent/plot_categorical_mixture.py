@@ -26,7 +26,7 @@ guess = model.predict_proba(halves) @ ink
 fig, axes = plt.subplots(3, 12, figsize=(11, 3.4), layout="constrained")
 for ax, picture, weight in zip(axes[0], ink, model.weights_, strict=True):
     ax.imshow(picture.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
-    ax.set_title(f"{weight:.2f}", fontsize=9)
+    ax.set_title(f"{weight:.2f}")
 for column in range(8):
     axes[1, column].imshow(halves[column].reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
     whole = np.where(np.isnan(halves[column]), guess[column], halves[column])

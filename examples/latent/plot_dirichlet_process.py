@@ -2,7 +2,7 @@
 DirichletProcessMixture: as many clusters as the rows ask for
 =============================================================
 
-The sampler starts with no cluster and is not told how many there are. Its traces show when it has
+The sampler starts with no cluster and is not told how many there are. Its trace shows when it has
 settled; the table of how often two rows were together shows what it is sure of.
 """
 
@@ -21,14 +21,10 @@ fig, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
 grid = np.stack(np.meshgrid(np.linspace(-4, 10, 120), np.linspace(-4, 10, 120)), axis=-1)
 density = model.score_samples(grid.reshape(-1, 2)).reshape(120, 120)
 axes[0].contour(*np.moveaxis(grid, -1, 0), density, levels=np.arange(-9, -2), cmap="Greys")
-axes[0].scatter(*X.T, c=model.labels_, cmap="tab10", s=9)
+axes[0].scatter(*X.T, color=[f"C{k}" for k in model.labels_], s=9)
 axes[0].set_title(f"{model.n_clusters_} clusters, and the log density of the next row")
-axes[1].plot(model.history_["n_clusters"], color="tab:blue")
-axes[1].set(xlabel="sweep", title="Traces")
-axes[1].set_ylabel("clusters", color="tab:blue")
-right = axes[1].twinx()
-right.plot(model.history_["log_joint"], color="tab:orange")
-right.set_ylabel("log joint probability", color="tab:orange")
+axes[1].plot(model.history_["n_clusters"], linewidth=0.8)
+axes[1].set(xlabel="sweep", ylabel="clusters", title="Their number comes and goes")
 order = np.argsort(model.labels_, kind="stable")
 image = axes[2].imshow(model.similarity()[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1)
 axes[2].set(xticks=[], yticks=[], title="How often two rows are together")

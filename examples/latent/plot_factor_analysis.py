@@ -40,7 +40,8 @@ for ax, model, title in zip(axes, (plain, turned), ("as found", "varimax"), stri
     ax.set_xticks([0, 1], ["factor 1", "factor 2"])
     ax.set_yticks(range(9), names if ax is axes[0] else [""] * 9)
     for (i, j), value in np.ndenumerate(model.components_.T):
-        ax.text(j, i, f"{value:.1f}", ha="center", va="center")
+        colour = "white" if abs(value) > 1.2 else "black"
+        ax.text(j, i, f"{value:.1f}", ha="center", va="center", color=colour)
 places = np.arange(9)
 axes[2].barh(places - 0.2, noise**2, height=0.4, color="0.7", label="truth")
 axes[2].barh(places + 0.2, plain.noise_variance_, height=0.4, label="found")

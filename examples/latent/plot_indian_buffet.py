@@ -28,11 +28,11 @@ for name, axes in zip((r[0] for r in rows), top.subplots(2, 8), strict=True):
     pictures = dict(rows)[name]
     for ax, picture in zip(axes[:4], pictures, strict=False):
         ax.imshow(picture.reshape(6, 6), cmap="gray_r", vmin=-0.5, vmax=1.5)
-        ax.set_title(name, fontsize=9)
+        ax.set_title(name, fontsize=11)
     shown = X[:4] if name == "shapes" else model.inverse_transform(model.transform(X[:4]))
     for ax, picture in zip(axes[4:], shown, strict=True):
         ax.imshow(picture.reshape(6, 6), cmap="gray_r", vmin=-0.5, vmax=1.5)
-        ax.set_title("picture" if name == "shapes" else "its parts", fontsize=9)
+        ax.set_title("picture" if name == "shapes" else "its parts", fontsize=11)
     for ax in axes:
         ax.set(xticks=[], yticks=[])
 left, right = bottom.subplots(1, 2)

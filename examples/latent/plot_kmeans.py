@@ -17,7 +17,7 @@ start = X[:5] * 0.2 + X.mean(axis=0)
 model = KMeans(5, init=start, tol=0).fit(X)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-left.scatter(*X.T, c=model.labels_, cmap="tab10", s=8)
+left.scatter(*X.T, color=[f"C{k}" for k in model.labels_], s=8)
 left.plot(*start.T, "k+", label="first centres")
 left.plot(*model.cluster_centers_.T, "k*", markersize=12, label="last centres")
 left.legend()

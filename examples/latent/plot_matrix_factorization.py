@@ -2,8 +2,8 @@
 MatrixFactorization: what would this reader like?
 =================================================
 
-A generated catalogue of 120 books in four genres and 600 readers who mostly buy within a genre or
-two. The factors, learned from purchases alone, bring books of a genre together; recommendations
+A generated catalogue of four genres with 30 books each, and 600 readers who mostly buy within one
+or two. The factors, learned from purchases alone, bring books of a genre together; recommendations
 are measured on purchases that were held out, against the best sellers; and a new reader with two
 purchases is folded in without fitting again.
 """
@@ -58,7 +58,7 @@ axes[1].set_ylim(0)
 
 new = Ratings.from_table(["new"] * 2, ["poetry 3", "travel 2"])
 items, scores = model.recommend(new, 10)
-colours = dict(zip(genres, plt.get_cmap("tab10").colors, strict=False))
+colours = {genre: f"C{k}" for k, genre in enumerate(genres)}
 axes[2].barh(range(10)[::-1], scores[0], color=[colours[b.split()[0]] for b in items[0]])
 axes[2].set_yticks(range(10)[::-1], items[0])
 axes[2].set(xlabel="score", title="After poetry 3 and travel 2")

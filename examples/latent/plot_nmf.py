@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from panlearn.latent import NMF, PCA
 
 X = load_digits().data
-parts = NMF(16, alpha_W=0.001, l1_ratio=1, random_state=0).fit(X)
+parts = NMF(16, alpha_W=0.001, l1_ratio=1, max_iter=500, random_state=0).fit(X)
 components = PCA(16).fit(X)
 
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
@@ -41,5 +41,5 @@ for i, (picture, title) in enumerate(zip(pictures, titles, strict=True)):
     place = axes[2].inset_axes([(i % 3) / 3, 0.5 - 0.52 * (i // 3), 0.3, 0.42])
     place.imshow(picture.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
     place.set(xticks=[], yticks=[])
-    place.set_title(title, fontsize=9)
+    place.set_title(title)
 plt.show()

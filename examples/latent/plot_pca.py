@@ -7,6 +7,7 @@ the variance that the components left out is the mean squared error of the pictu
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 
 from panlearn.latent import PCA
@@ -15,9 +16,12 @@ digits = load_digits()
 model = PCA().fit(digits.data)
 scores = model.transform(digits.data)
 
+paper = {"boxstyle": "circle", "facecolor": "white", "edgecolor": "none", "pad": 0.1}
 fig, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-points = axes[0].scatter(*scores[:, :2].T, c=digits.target, cmap="tab10", s=6)
-fig.colorbar(points, ax=axes[0], label="digit")
+for digit in range(10):
+    own = scores[digits.target == digit, :2]
+    axes[0].scatter(*own.T, s=6)
+    axes[0].text(*np.median(own, axis=0), digit, weight="bold", size=14, bbox=paper)
 axes[0].set(xlabel="first component", ylabel="second component", title="1797 digits")
 
 axes[1].plot(range(1, model.n_components_ + 1), model.explained_variance_ratio_.cumsum())

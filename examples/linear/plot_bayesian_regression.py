@@ -34,9 +34,9 @@ for axis, n in zip(axes, (4, 12, 60), strict=True):
     mean, std = model.predict(bumps(grid), return_std=True)
     draws = model.sample_y(bumps(grid), n_samples=6, random_state=0)
     low, high = mean - 2 * std, mean + 2 * std
-    axis.fill_between(grid, low, high, color="tab:blue", alpha=0.2, label="two deviations")
-    axis.plot(grid, draws, color="tab:blue", linewidth=0.5, alpha=0.6)
-    axis.plot(grid, mean, color="tab:blue", label="posterior mean")
+    axis.fill_between(grid, low, high, color="C0", alpha=0.2, label="two deviations")
+    axis.plot(grid, draws, color="C0", linewidth=0.5, alpha=0.6)
+    axis.plot(grid, mean, color="C0", label="posterior mean")
     axis.plot(grid, f(grid), color="black", linestyle=":", label="truth")
     axis.scatter(x[:n], y[:n], s=16, color="black", zorder=3, label="data")
     axis.set(xlabel="x", ylim=(-4, 4), title=f"{n} points")

@@ -3,7 +3,7 @@ The lasso path
 ==============
 
 As the penalty falls, features enter one after another. On the diabetes data, ten measurements of
-442 patients, the body mass index and a serum measurement come first; the ten coefficients of least
+patients, the body mass index and a serum measurement come first; the ten coefficients of least
 squares are the limit at the right.
 """
 

@@ -34,12 +34,12 @@ precise = sigma < 1
 top.errorbar(x[~precise], y[~precise], 4.0, fmt="o", color="0.75", label="poor measurements")
 top.errorbar(x[precise], y[precise], 0.3, fmt="o", color="black", label="precise measurements")
 top.plot(x, truth, color="0.3", linestyle=":", label="truth")
-top.plot(x, plain.predict(X), color="tab:orange", label="ordinary least squares")
-top.plot(x, weighted.predict(X), color="tab:blue", label="weighted by 1 / variance")
+top.plot(x, plain.predict(X), color="C1", label="ordinary least squares")
+top.plot(x, weighted.predict(X), color="C0", label="weighted by 1 / variance")
 top.set(xlabel="x", ylabel="y", title="One experiment")
 top.legend()
 bins = np.linspace(0, 1.6, 60)
-for column, colour, name in [(0, "tab:orange", "ordinary"), (1, "tab:blue", "weighted")]:
+for column, colour, name in [(0, "C1", "ordinary"), (1, "C0", "weighted")]:
     spread = slopes[:, column].std()
     label = f"{name}: standard deviation {spread:.3f}"
     bottom.hist(slopes[:, column], bins, color=colour, alpha=0.6, label=label)

@@ -45,7 +45,7 @@ fits = {
 }
 
 figure, ((a, b), (c, d)) = plt.subplots(2, 2, figsize=(11, 9), layout="constrained")
-colours = np.array([[0.12, 0.47, 0.71], [1.0, 0.5, 0.05], [0.17, 0.63, 0.17]])
+colours = np.array([[0.0, 0.45, 0.70], [0.84, 0.37, 0.0], [0.0, 0.62, 0.45]])
 a.imshow(0.35 + 0.65 * (p @ colours), extent=(10.8, 15.2, 0, 5.5), origin="lower", aspect="auto")
 for k in range(3):
     a.contour(

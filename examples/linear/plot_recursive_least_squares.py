@@ -32,7 +32,7 @@ rows = np.arange(1, n + 1)
 fig, (top, bottom) = plt.subplots(2, 1, figsize=(8, 7), sharex=True, layout="constrained")
 model = RecursiveLeastSquares(prior_covariance=4.0, fit_intercept=False)
 estimate, deviation = walk(model, X @ truth + noise)
-for j, colour in enumerate(["tab:blue", "tab:orange"]):
+for j, colour in enumerate(["C0", "C1"]):
     low, high = (estimate[:, j] + s * deviation[:, j] for s in (-2, 2))
     top.fill_between(rows, low, high, color=colour, alpha=0.2)
     top.plot(rows, estimate[:, j], color=colour, label=f"coefficient {j + 1}, two deviations")
@@ -42,7 +42,7 @@ top.legend()
 
 jump = np.where(rows <= n // 2, 2.0, -1.0)
 changing = jump * X[:, 0] - X[:, 1] + noise
-for forgetting, colour in [(1.0, "tab:gray"), (0.95, "tab:blue")]:
+for forgetting, colour in [(1.0, "C7"), (0.95, "C0")]:
     model = RecursiveLeastSquares(prior_covariance=4.0, forgetting=forgetting, fit_intercept=False)
     estimate, _ = walk(model, changing)
     bottom.plot(rows, estimate[:, 0], color=colour, label=f"forgetting factor {forgetting}")

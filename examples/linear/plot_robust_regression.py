@@ -25,16 +25,16 @@ def with_outliers(shift):
 
 
 models = {
-    "least squares": (LinearRegression(), "tab:orange"),
-    "Huber": (HuberRegressor(), "tab:blue"),
-    "least absolute deviations": (LeastAbsoluteDeviations(), "tab:green"),
+    "least squares": (LinearRegression(), "C1"),
+    "Huber": (HuberRegressor(), "C0"),
+    "least absolute deviations": (LeastAbsoluteDeviations(), "C2"),
 }
 y = with_outliers(25.0)
 shifts = np.linspace(0, 60, 31)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 left.scatter(x[~outlying], y[~outlying], s=18, color="0.3")
-left.scatter(x[outlying], y[outlying], s=40, marker="x", color="tab:red", label="outliers")
+left.scatter(x[outlying], y[outlying], s=40, marker="x", color="C3", label="outliers")
 left.plot(x, truth, color="0.3", linestyle=":", label="truth")
 for name, (model, colour) in models.items():
     left.plot(x, model.fit(X, y).predict(X), color=colour, label=name)

@@ -48,7 +48,7 @@ runs = {
 
 # %%
 # Above, the first hundred draws of one chain over the contours of the law; below, how soon the
-# second coordinate forgets where it was. The titles have the effective sample sizes of the 16,000
+# second coordinate forgets where it was. The titles have the effective sample sizes of all
 # draws, at the worse of the two coordinates.
 
 figure, axes = plt.subplots(2, 4, figsize=(14, 6.5), layout="constrained", sharey="row")

@@ -7,7 +7,7 @@ the weights show where it looks: at the year first, then at the month, then at t
 """
 
 # %%
-# Pairs such as "4 july 1984" and "1984-07-04", letter by letter.
+# Pairs such as ``4 july 1984`` and ``1984-07-04``, letter by letter.
 
 import matplotlib.pyplot as plt
 import numpy as np

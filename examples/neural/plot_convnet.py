@@ -2,8 +2,8 @@ r"""
 What a convolutional network sees in digits
 ===========================================
 
-A small stack of convolutions reads 99 of 100 handwritten digits that it never saw. Its first
-filters look for edges, and the slopes of its answer show which pixels it rests on.
+A small stack of convolutions reads nearly all of the handwritten digits that it never saw. Its
+first filters look for edges, and the slopes of its answer show which pixels it rests on.
 """
 
 # %%

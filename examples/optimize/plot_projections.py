@@ -55,7 +55,7 @@ panel.contour(*grid, distance, levels=10, colors="0.8", linewidths=0.8)
 panel.fill(*np.array(SETS["l1 ball"][1]).T, facecolor="C0", alpha=0.25, edgecolor="C0", linewidth=2)
 panel.plot(*run.path.T, ".-", color="C3")
 panel.plot(*target, "k*", markersize=11)
-panel.annotate("unconstrained\nminimum", target, (0.9, 1.2))
+panel.annotate("unconstrained\nminimum", target, (0.3, 1.3))
 panel.annotate(f"ends at ({run.x[0]:.2f}, {abs(run.x[1]):.2f})", run.x, (-0.1, -1.6),
                arrowprops={"arrowstyle": "->"})  # fmt: skip
 panel.set_title("projected gradient descent")

@@ -57,7 +57,7 @@ for index, (name, schedule) in enumerate(SCHEDULES.items()):
     left.plot(k, schedule(k), label=name, **style)
     right.semilogy(np.arange(0, STEPS + 1, 100), np.mean(runs, axis=0), **style)
 left.set(xlabel="iteration k", ylabel="factor of the step", title="Schedule", ylim=(0, 1.05))
-left.legend(fontsize=9)
+left.legend()
 right.set(xlabel="iteration k", ylabel="objective above its minimum, mean of 8 runs")
 right.set_title("Stochastic gradient descent under it")
 plt.show()

@@ -67,5 +67,5 @@ for index, (panel, (name, options)) in enumerate(zip(panels, RUNS.items(), stric
     curve.loglog(np.arange(1, 101), gap[1:], color=f"C{index}", label=name)
 panels[0].set(xlim=best[0] + np.array([-0.9, 0.9]), ylim=best[1] + np.array([-0.9, 0.9]))
 curve.set(xlabel="epoch", ylabel="objective above its minimum")
-curve.legend(loc="lower left", fontsize=9)
+curve.legend(loc="lower left")
 plt.show()

@@ -30,10 +30,13 @@ models = {cls.__name__: cls(max_epochs=20, random_state=0).fit(X) for cls in (Si
 
 before = SimCLR(max_epochs=1, learning_rate=1e-9, random_state=0).fit(X)
 shown = {"before": before} | models
+paper = {"boxstyle": "circle", "facecolor": "white", "edgecolor": "none", "pad": 0.1}
 figure, grid = plt.subplots(1, 4, figsize=(14, 3.6), layout="constrained")
 for (name, model), axes in zip(shown.items(), grid, strict=True):
     places = PCA(2).fit_transform(model.transform(X))
-    axes.scatter(*places.T, c=y, s=4, cmap="tab10")
+    for digit in range(10):
+        axes.scatter(*places[y == digit].T, s=4)
+        axes.text(*np.median(places[y == digit], axis=0), digit, weight="bold", size=14, bbox=paper)
     axes.set(title=name, xticks=[], yticks=[])
 plt.show()
 

@@ -8,7 +8,7 @@ citations are checked. What is not in the documents is not answered.
 """
 
 # %%
-# The 79 topics that Python's ``help`` knows, cut into paragraphs, and four questions, of which the
+# The topics that Python's ``help`` knows, cut into paragraphs, and four questions, of which the
 # last has no answer there.
 
 from pydoc_data.topics import topics

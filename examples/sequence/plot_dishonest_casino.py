@@ -48,7 +48,7 @@ for name, model, states in (("blind", blind, order), ("watched", watched, [0, 1]
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(10, 6.5), layout="constrained")
 face = np.arange(1, 7)
-for i, (title, colour) in enumerate((("fair", "tab:blue"), ("loaded", "tab:red"))):
+for i, (title, colour) in enumerate((("fair", "C0"), ("loaded", "C3"))):
     above.bar(face + 0.2 * i - 0.2, dice[i], 0.18, color=colour, alpha=0.3, label=f"{title}, true")
     learned = watched.emissionprob_[i]
     above.plot(face + 0.2 * i - 0.2, learned, "o", color=colour, label="learned, three evenings")
@@ -67,7 +67,7 @@ below.fill_between(
     alpha=0.15,
     label="truly loaded",
 )
-below.plot(probability, color="tab:red", label="probability of the loaded die")
+below.plot(probability, color="C3", label="probability of the loaded die")
 sixes = np.flatnonzero(evenings[night] == 6)
 below.plot(sixes, np.full(len(sixes), 1.05), "k|", label="sixes")
 below.set(xlabel="throw", xlim=(0, len(probability)), ylim=(0, 1.3))

@@ -50,17 +50,17 @@ above.fill_between(
     day,
     *above.get_ylim(),
     where=path == wild,
-    color="tab:red",
+    color="C3",
     alpha=0.25,
     linewidth=0,
     label="called wild",
 )
-above.axvspan(300, 320, color="tab:grey", alpha=0.3, label="missing days")
+above.axvspan(300, 320, color="C7", alpha=0.3, label="missing days")
 above.set(ylabel="price", xlim=(0, 750))
 above.legend(loc="upper left")
-below.plot(day, probability, color="tab:red", label="probability of the wild state")
+below.plot(day, probability, color="C3", label="probability of the wild state")
 below.fill_between(day, 0, truth == 1, step="mid", color="k", alpha=0.15, label="truly wild")
-below.axvspan(300, 320, color="tab:grey", alpha=0.3)
+below.axvspan(300, 320, color="C7", alpha=0.3)
 below.set(xlabel="day", ylim=(0, 1.02))
 below.legend(loc="upper center")
 plt.show()

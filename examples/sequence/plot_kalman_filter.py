@@ -44,11 +44,12 @@ print("noise of the position", np.diag(model.observation_covariance_).round(2))
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 left.plot(*states[:, :2].T, color="0.6", lw=3, label="true path")
-left.plot(*seen.T, ".", color="tab:blue", alpha=0.5, label="seen")
-circle = np.column_stack([np.cos(np.linspace(0, 7)), np.sin(np.linspace(0, 7))]) * 2.45
+left.plot(*seen.T, ".", color="C0", alpha=0.5, label="seen")
+circle = np.column_stack([np.cos(np.linspace(0, 7)), np.sin(np.linspace(0, 7))])
+circle *= np.sqrt(-2 * np.log(1 - 0.95))  # the radius that holds as much of a plane
 for name, (means, covariances), colour in [
-    ("filter", model.filter(seen), "tab:orange"),
-    ("smoother", model.smooth(seen), "tab:green"),
+    ("filter", model.filter(seen), "C1"),
+    ("smoother", model.smooth(seen), "C2"),
 ]:
     left.plot(*means[:, :2].T, color=colour, lw=1.5, label=name)
     for t in (66, 73, 79):

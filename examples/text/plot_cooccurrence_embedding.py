@@ -43,10 +43,10 @@ others = " ".join(p for g in groups.values() for p in g[1:]).split()
 table = pmi(seen).toarray()[
     np.ix_([words.index(c) for c in creatures], [words.index(o) for o in others])
 ]
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained")
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 6), layout="constrained")
 image = left.imshow(table, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
-left.set_xticks(range(len(others)), others, rotation=90, fontsize=7)
-left.set_yticks(range(len(creatures)), creatures, fontsize=7)
+left.set_xticks(range(len(others)), others, rotation=90, fontsize=10)
+left.set_yticks(range(len(creatures)), creatures, fontsize=10)
 left.set_title("PMI; white where two never met")
 figure.colorbar(image, ax=left)
 middle.bar(range(1, 9), model.eigenvalues_, color=np.where(model.signs_ > 0, "C0", "C3"))
@@ -57,7 +57,7 @@ for k, (name, parts) in enumerate(groups.items()):
     points = model.vectors_[[place[w] for w in members]][:, 1:3]
     right.scatter(*points.T, color=f"C{k}", label=name)
     for word, at in zip(members[:5], points, strict=False):
-        right.annotate(word, at, fontsize=7)
+        right.annotate(word, at, fontsize=10)
 right.set(xlabel="second component", ylabel="third component", title="vectors of words")
 right.legend()
 plt.show()

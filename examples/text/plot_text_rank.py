@@ -38,10 +38,10 @@ angle = {w: 2 * np.pi * i / len(best) for i, w in enumerate(best)}
 place = {w: (np.cos(a), np.sin(a)) for w, a in angle.items()}
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
 for a, b in pairs:
-    left.plot(*zip(place[a], place[b], strict=True), color="tab:blue", lw=0.8, alpha=0.5)
+    left.plot(*zip(place[a], place[b], strict=True), color="C0", lw=0.8, alpha=0.5)
 for word in best:
     x, y = place[word]
-    left.scatter(x, y, s=3e4 * ranks[word], color="tab:orange", zorder=2)
+    left.scatter(x, y, s=3e4 * ranks[word], color="C1", zorder=2)
     side = "left" if x >= 0 else "right"
     left.annotate(word, (x, y), (1.12 * x, 1.12 * y), ha=side, va="center", fontsize=10)
 left.set(xlim=(-1.7, 1.7), ylim=(-1.35, 1.35), aspect="equal")

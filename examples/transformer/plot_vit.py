@@ -7,8 +7,8 @@ token, which belongs to no patch, for the class. What that token looks at can be
 """
 
 # %%
-# Digits of 8 by 8 pixels, cut into 16 patches of 2 by 2. Within a minute of training it tells 98 in
-# a hundred of the digits that were kept out. A transformer knows nothing of images beforehand: with
+# Digits of 8 by 8 pixels, cut into patches of 2 by 2. Within a minute of training it tells nearly
+# all of the digits that were kept out. A transformer knows nothing of images beforehand: with
 # so few of them it needs small steps, and targets and states that are not too sure.
 
 import time
@@ -47,7 +47,7 @@ figure, grid = plt.subplots(2, 10, figsize=(12, 3), layout="constrained")
 for i, (above, below) in enumerate(grid.T):
     image = X_test[chosen[i]].reshape(8, 8)
     above.imshow(image, cmap="gray_r")
-    above.set_title(f"told {model.predict(X_test[chosen[i : i + 1]])[0]}", fontsize=9)
+    above.set_title(f"told {model.predict(X_test[chosen[i : i + 1]])[0]}")
     looks = maps[-1, i, :, 0, 1:].mean(axis=0).reshape(4, 4)
     below.imshow(image, cmap="gray_r", extent=(0, 8, 8, 0))
     below.imshow(looks, cmap="inferno", alpha=0.6, extent=(0, 8, 8, 0))

@@ -19,7 +19,7 @@ from panlearn.tree import BaggingClassifier, DecisionTreeClassifier
 
 X, y = make_moons(300, noise=0.35, random_state=0)
 X_new, y_new = make_moons(5000, noise=0.35, random_state=1)
-sizes = [20, 40, 80]
+sizes = [30, 50, 80]
 bases = {"full tree": DecisionTreeClassifier(), "logistic regression": LogisticRegression()}
 scores, outside = {}, {}
 for name, base in bases.items():
@@ -38,7 +38,7 @@ for colour, name in zip(("C0", "C1"), bases, strict=True):
 left.set(xscale="log", xlabel="members", ylabel="accuracy", xticks=[1, *sizes], ylim=(0.79, 0.94))
 left.set_xticklabels([1, *sizes])
 left.minorticks_off()
-left.legend(ncols=2, loc="upper center", fontsize=8)
+left.legend(ncols=2, loc="upper center", fontsize=10)
 left.set_title("a bag of trees gains, a bag of lines does not")
 
 bag = BaggingClassifier(n_estimators=80, random_state=0).fit(X, y)

@@ -43,5 +43,5 @@ for depth in depths:
 right.plot(depths, np.array(errors)[:, 0], "o-", label="training rows")
 right.plot(depths, np.array(errors)[:, 1], "s-", label="new rows")
 right.set(xlabel="depth", ylabel="error", title="deeper is not better", ylim=(0, None))
-right.legend()
+right.legend(loc="center right")
 plt.show()

@@ -156,6 +156,27 @@ def test_claims_that_are_left_out_for_want_of_torch_are_counted():
     assert 0 < left_out == known - len(shown)
 
 
+def test_a_plain_installation_lists_explains_and_verifies():
+    """With none of the extras: what `pip install panlearn` gives."""
+    done = child(
+        "import sys\n"
+        "from panlearn.core.extras import _EXTRA_OF\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in _EXTRA_OF:\n"
+        "            raise ModuleNotFoundError(f'No module named {name}', name=name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "from panlearn.cli import main\n"
+        "for words in (['list', 'linear'], ['info', 'Ridge'], ['verify', 'B3']):\n"
+        "    try:\n"
+        "        main(words)\n"
+        "    except SystemExit as end:\n"
+        "        assert not end.code, words\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 claims hold" in done.stdout
+
+
 def test_nothing_is_left_out_where_torch_is(run):
     assert run("list").stderr == ""
 

@@ -68,7 +68,7 @@ def test_errata_have_what_is_printed_what_is_right_and_claims_that_exist():
 class Links(HTMLParser):
     """The targets of a piece of HTML, and that its tags are closed."""
 
-    VOID = ("line", "circle", "rect", "path", "input", "br")
+    VOID = ("line", "polyline", "circle", "rect", "path", "input", "br")
 
     def __init__(self):
         super().__init__()
@@ -154,6 +154,41 @@ def test_the_axis_is_logarithmic_and_holds_what_lies_beyond_it():
     assert charts.place(0) == charts.place(0.25)
 
 
+def test_a_curve_has_the_slope_of_its_law():
+    """Three runs, each ten times the last in size and a hundred times in time."""
+    law = facts.Growth("linear.Ridge", "in n", 2.0, (10, 100, 1000), (0.01, 1.0, 100.0))
+    text = charts.growth_curve(law, "../")
+    points = np.array([pair.split(",") for pair in re.search('points="(.*?)"', text)[1].split()])
+    (a, b, c), (high, middle, low) = points.astype(float).T
+    assert b - a == pytest.approx(c - b, abs=0.11)  # written to a tenth
+    assert high - middle == pytest.approx(middle - low, abs=0.11)
+    assert high > low  # y counts downwards
+    assert "<b>2.00</b>" in text
+    assert "../api/panlearn.linear.Ridge.html" in Links.of(text)
+    assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
+
+
+def test_a_method_without_an_example_has_that_of_its_sibling():
+    stems = {
+        path: METHODS[path].example.stem
+        for path in ("linear.Ridge", "tree.RandomForestRegressor", "evaluate.rates")
+    }
+    assert stems["linear.Ridge"] == "plot_ridge"
+    assert (
+        stems["tree.RandomForestRegressor"] == METHODS["tree.RandomForestClassifier"].example.stem
+    )
+    assert stems["evaluate.rates"] == "plot_rates_and_costs"
+    assert METHODS["alignment.GRPO"].example.stem == "plot_reasoning"  # named, if not imported
+    assert METHODS["theory.fourier"].example is None
+
+
+def test_the_cost_that_a_docstring_states_is_found():
+    said = METHODS["linear.Ridge"].cost
+    assert said
+    assert all(sentence.endswith(".") and ":math:`O(" in sentence for sentence in said)
+    assert said[0] in proofs.sections(METHODS["linear.Ridge"])
+
+
 def test_claims_and_errata_are_written_with_their_anchors():
     page = proofs.claims_page()
     for claim in all_claims():
@@ -202,3 +237,31 @@ def test_warnings_of_an_example_are_errors_while_it_runs():
     finally:
         gallery.strict({}, None, "after")
     assert warnings.filters == outside
+
+
+def test_a_panel_with_nothing_in_it_is_blank():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="needs panlearn[plot]")
+    figure, panels = plt.subplots(1, 4)
+    panels[1].plot([1, 2])
+    panels[2].text(0.5, 0.5, "words")
+    panels[3].axis("off")
+    assert [gallery.blank(panel) for panel in panels] == [True, False, False, False]
+    plt.close(figure)
+
+
+def test_numbers_of_the_prose_are_set_or_printed():
+    source = '''"""
+Title 17
+========
+
+With 2,000 rows the error is 0.31, that is 31 percent; :math:`9^5` is no result.
+"""
+
+rows = 2_000
+# %%
+# Afterwards it is 0.25, at 40 letters.
+print(f"{rows / 6403:.4f}, {17}")
+'''
+    page = "sphx-glr-script-out\n\n .. code-block:: none\n\n    0.3124, 17\n\n"
+    assert gallery.unfounded(source, page) == ["0.25", "40"]
+    assert "0.31" in gallery.unfounded(source, "")

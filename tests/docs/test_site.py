@@ -105,7 +105,12 @@ def test_a_reader_goes_from_the_front_page_to_a_method_and_its_picture(page):
     assert fits(page)
     picture = page.locator("figure.method-picture img, img.method-picture").first
     if picture.count():  # a build without the gallery has none
-        assert picture.evaluate("image => image.complete && image.naturalWidth > 100")
+        page.wait_for_function(
+            "(image) => image.complete && image.naturalWidth > 100", arg=picture.element_handle()
+        )
+        shown = "(image) => image.getBoundingClientRect().width / image.naturalWidth"
+        assert picture.evaluate(shown) >= 0.5  # letters stay readable on a phone too
+        assert fits(page)
         page.locator("a:has(img.method-picture)").first.click()
         page.wait_for_url("**/gallery/sequence/*.html")
 
@@ -115,6 +120,18 @@ def test_search_needs_no_network(page):
     page.goto((SITE / "search.html").as_uri() + "?q=kalman")
     link = page.locator("#search-results a", has_text="KalmanFilter").first
     link.wait_for(timeout=20_000)
+
+
+@built
+def test_the_workloads_of_the_site_are_filtered(page):
+    page.goto((SITE / "benchmarks.html").as_uri())
+    rows = page.locator("details.workload:visible")
+    every = rows.count()
+    page.get_by_label("Filter").fill("zuko")
+    assert 0 < rows.count() < every
+    rows.first.locator("summary").press("Enter")
+    assert "zuko" in rows.first.locator("table").text_content()
+    assert fits(page)
 
 
 @built

@@ -28,7 +28,7 @@ def list_methods(family: str | None, as_json: bool, as_code: bool) -> None:
         return
     import panlearn
     from panlearn.cli.methods import methods
-    from panlearn.compare.models import families_left_out
+    from panlearn.core.inventory import families_left_out
 
     if family is not None:
         if family not in panlearn.FAMILIES:

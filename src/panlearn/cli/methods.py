@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from panlearn.compare.models import unknown
-from panlearn.core.inventory import families
+from panlearn.core.inventory import families, unknown
 
 
 def methods() -> dict[str, tuple[str, Any]]:

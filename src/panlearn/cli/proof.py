@@ -30,7 +30,7 @@ def verify(ids: tuple[str, ...], only_list: bool, as_json: bool, as_code: bool) 
         )
         return 0
     from panlearn.claims import absent_claims, all_claims
-    from panlearn.compare.models import unknown
+    from panlearn.core.inventory import unknown
 
     claims, absent = {claim.id: claim for claim in all_claims()}, absent_claims()
     for i in ids:

@@ -12,8 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 import panlearn
-from panlearn.core.errors import DataError, did_you_mean, listed
-from panlearn.core.inventory import left_out
+from panlearn.core.errors import DataError, did_you_mean
+from panlearn.core.inventory import families_left_out as families_left_out
+from panlearn.core.inventory import unknown as unknown
 
 # Compared when asked for by name: what decides otherwise on the scores of a model that it wraps,
 # and what has a radius, of which none suits every table.
@@ -26,20 +27,6 @@ BY_NAME = (
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
 )
-
-
-def families_left_out() -> list[str]:
-    """A line for each extra that is not installed: the families that need it, and the remedy."""
-    names: dict[str, list[str]] = {}
-    for family, advice in left_out().items():
-        names.setdefault(advice, []).append(family)
-    return [f"left out {listed(found)}: {advice}" for advice, found in names.items()]
-
-
-def unknown(name: str, what: str, known: list[str]) -> DataError:
-    """Say that there is none of that name, what is near, and what cannot be looked into."""
-    notes = "".join(f" ({note})" for note in families_left_out())
-    return DataError(f"no {what}; {did_you_mean(name, known)}{notes}")
 
 
 def estimators(task: str) -> dict[str, type]:

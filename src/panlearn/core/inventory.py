@@ -13,6 +13,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin, ClusterMixin, RegressorMixin, TransformerMixin
 
 import panlearn
+from panlearn.core.errors import DataError, did_you_mean, listed
 from panlearn.core.estimator import Estimator
 from panlearn.core.extras import MissingExtraError
 
@@ -38,6 +39,20 @@ def families() -> dict[str, ModuleType]:
 def left_out() -> dict[str, str]:
     """Say, for every family that cannot be imported, which extra it needs and how to get it."""
     return {name: str(got) for name, got in _imported().items() if not isinstance(got, ModuleType)}
+
+
+def families_left_out() -> list[str]:
+    """Write a line for each extra that is not installed: what needs it, and the remedy."""
+    names: dict[str, list[str]] = {}
+    for family, advice in left_out().items():
+        names.setdefault(advice, []).append(family)
+    return [f"left out {listed(found)}: {advice}" for advice, found in names.items()]
+
+
+def unknown(name: str, what: str, known: list[str]) -> DataError:
+    """Say that there is none of that name, what is near, and what cannot be looked into."""
+    notes = "".join(f" ({note})" for note in families_left_out())
+    return DataError(f"no {what}; {did_you_mean(name, known)}{notes}")
 
 
 def _imported() -> dict[str, ModuleType | MissingExtraError]:
