@@ -67,12 +67,12 @@ TORCH = ("neural", "transformer", "statespace", "generative", "representation", 
 DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
-# A few steps, for what does not depend on where a fit ends.
-BRIEF = {"max_iter": 15, "max_epochs": 2, "epochs": 2, "epoch": 2, "n_estimators": 5}
-BRIEF |= {"n_iter": 12, "n_burn_in": 5, "pretrain_epochs": 2, "n_sampling_steps": 5}
-# And small networks: what a layer does, it does with eight units.
-BRIEF |= {"hidden_layer_sizes": (8,), "hidden_size": 8, "embedding_size": 4, "n_layers": 1}
-BRIEF |= {"width": 8, "state_size": 4, "transforms": 2, "n_projected": 8}
+# Small networks: what a layer does, it does with eight units.
+SMALL = {"hidden_layer_sizes": (8,), "hidden_size": 8, "embedding_size": 4, "n_layers": 1}
+SMALL |= {"width": 8, "state_size": 4, "transforms": 2, "n_projected": 8, "n_sampling_steps": 5}
+# And a few steps, for what does not depend on where a fit ends.
+BRIEF = SMALL | {"max_iter": 15, "max_epochs": 2, "epochs": 2, "epoch": 2, "n_estimators": 5}
+BRIEF |= {"n_iter": 12, "n_burn_in": 5, "pretrain_epochs": 2}
 
 
 @functools.cache
@@ -202,6 +202,11 @@ class Library:
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def small(cls):
+        """Options with which a network is a small one."""
+        return {name: SMALL[name] for name in inspect.signature(cls).parameters if name in SMALL}
 
     @staticmethod
     def brief(cls, **parameters):
