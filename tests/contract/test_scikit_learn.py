@@ -92,15 +92,19 @@ ACCURATE = {
 }
 
 
+# What is accurate sooner than by its defaults.
+ENOUGH = {"NeuralODEClassifier": {"max_epochs": 10, "step_size": 1.0}}
+
+
 def _brief(estimator, check, library):
     """The same but smaller and shorter, where it is asked for no accuracy."""
     name = getattr(check, "func", check).__name__
     accurate = is_classifier(estimator) or is_regressor(estimator) or is_clusterer(estimator)
+    options = ENOUGH.get(type(estimator).__name__, {})
     if not (accurate and name in ACCURATE):
         few = BRIEF.keys() & estimator.get_params(deep=False)
         options = library.small(type(estimator)) | {name: BRIEF[name] for name in few}
-        estimator = clone(estimator).set_params(**options)
-    return estimator
+    return clone(estimator).set_params(**options) if options else estimator
 
 
 # The checks fit random labels and a handful of rows; what a method says of these is not at issue.

@@ -60,7 +60,7 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path):
 def test_a_full_disk_names_the_file_too(tmp_path):
     """The system tells no name with it."""
     path = tmp_path / "model"
-    with pytest.raises(OSError, match="No space left on device: .*model"), replacing(path):
+    with pytest.raises(OSError, match=r"No space left on device: .*model"), replacing(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert list(tmp_path.iterdir()) == []
 

@@ -91,7 +91,7 @@ WRONG_CELLS = {
 
 
 @pytest.mark.parametrize("framed", [False, True], ids=["arrays", "frames"])
-def test_what_is_no_number_is_refused_by_column_and_row(any_class, library, framed):
+def test_what_is_no_number_is_refused_by_column_and_row(any_class, library, tally, framed):
     X, y = library.problem(any_class)
     cases = [case for case in WRONG_CELLS if ("frame" in case) == framed]
     if get_tags(any_class()).input_tags.string:  # where text is a category
@@ -105,9 +105,10 @@ def test_what_is_no_number_is_refused_by_column_and_row(any_class, library, fram
         *(X, y),
         shown=_frame if framed else np.asarray,
     )
+    tally["bad inputs", "refused by name"] += len(cases)
 
 
-def test_columns_of_one_name_are_refused_by_it(any_class, library):
+def test_columns_of_one_name_are_refused_by_it(any_class, library, tally):
     X, y = library.problem(any_class)
     _refused(
         any_class,
@@ -118,9 +119,10 @@ def test_columns_of_one_name_are_refused_by_it(any_class, library):
         *(X, y),
         shown=_frame,
     )
+    tally["bad inputs", "refused by name"] += 1
 
 
-def test_a_generator_of_rows_is_refused_by_what_it_gives(any_class, library):
+def test_a_generator_of_rows_is_refused_by_what_it_gives(any_class, library, tally):
     X, y = library.problem(any_class)
     model, says = library.make(any_class), r"batch|iterator|generator|stream|dimension|array"
     _refused(
@@ -133,6 +135,7 @@ def test_a_generator_of_rows_is_refused_by_what_it_gives(any_class, library):
     )
     with pytest.raises((ValueError, TypeError), match=f"{says}|requires y"):
         model.fit((row for row in X), **({} if y is None else {"y": None}))
+    tally["bad inputs", "refused by name"] += 2
 
 
 def _broken(format="csr", **parts):
@@ -169,7 +172,7 @@ MALFORMED = {
 }
 
 
-def test_a_malformed_sparse_matrix_is_refused(any_class, library):
+def test_a_malformed_sparse_matrix_is_refused(any_class, library, tally):
     X, y = library.problem(any_class)
     _refused(
         any_class,
@@ -179,9 +182,10 @@ def test_a_malformed_sparse_matrix_is_refused(any_class, library):
         lambda case: "X is a malformed sparse matrix",
         *(X, y),
     )
+    tally["bad inputs", "refused by name"] += len(MALFORMED)
 
 
-def test_a_malformed_sparse_batch_is_refused(stream_class, library):
+def test_a_malformed_sparse_batch_is_refused(stream_class, library, tally):
     X, y = library.problem(stream_class)
 
     def try_one(case):
@@ -189,6 +193,7 @@ def test_a_malformed_sparse_batch_is_refused(stream_class, library):
             library.make(stream_class).fit([(MALFORMED[case](X), y)])
 
     library.each(MALFORMED, try_one)
+    tally["bad inputs", "refused by name"] += len(MALFORMED)
 
 
 # The same labels in a type of pandas' own or Arrow's -> what comes back.
@@ -209,7 +214,7 @@ def _classifier(cls):
         pytest.skip("no classifier")
 
 
-def test_labels_come_back_as_given(any_class, library):
+def test_labels_come_back_as_given(any_class, library, tally):
     _classifier(any_class)
     X, y = library.problem(any_class)
     codes = library.fitted(any_class).predict(X)
@@ -225,6 +230,7 @@ def test_labels_come_back_as_given(any_class, library):
         assert model.score(X, dressed) == (codes == y).mean()
 
     library.each(LABELS, try_one)
+    tally["bad inputs", "the right answer"] += len(LABELS)
 
 
 def test_labels_of_batches_and_of_partial_fit_come_back_as_given(any_class, library):
@@ -259,7 +265,7 @@ MISSING = {
 }
 
 
-def test_a_missing_label_is_refused_by_row(any_class, library):
+def test_a_missing_label_is_refused_by_row(any_class, library, tally):
     _classifier(any_class)
     X, y = library.problem(any_class)
 
@@ -268,6 +274,7 @@ def test_a_missing_label_is_refused_by_row(any_class, library):
             library.make(any_class).fit(X, MISSING[case](y))
 
     library.each(MISSING, try_one)
+    tally["bad inputs", "refused by name"] += len(MISSING)
 
 
 # Weights that are legal and extreme.
