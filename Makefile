@@ -3,13 +3,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test mutate bench status docs lint clean
+.PHONY: demo test oldest mutate bench status docs lint clean
+
+# Threads that wait for work sleep: where test processes share processors, to spin costs the others.
+PATIENT := OMP_WAIT_POLICY=PASSIVE OPENBLAS_THREAD_TIMEOUT=4
 
 demo: .venv/.demo
 	$(BIN)/panlearn compare --report panlearn-report.html
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal --junitxml=build/junit.xml
+	$(PATIENT) $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=build/junit.xml
+
+# the oldest versions of what is needed and of the extras plot and data
+oldest:
+	$(PYTHON) -m venv .oldest
+	.oldest/bin/pip install --quiet --disable-pip-version-check $$($(PYTHON) tools/oldest.py) pytest hypothesis
+	.oldest/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+	.oldest/bin/python -m pytest $(OLDEST)
 
 # ARGS="--since HEAD~3", ARGS="src/panlearn/linear/ridge.py --number 40"; by default what changed
 mutate: .venv/.dev
@@ -32,7 +42,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv build dist docs/_build docs/api docs/gallery docs/migration/*.rst docs/sg_execution_times.rst src/*.egg-info
+	rm -rf .venv .oldest build dist docs/_build docs/api docs/gallery docs/migration/*.rst docs/sg_execution_times.rst src/*.egg-info
 
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv

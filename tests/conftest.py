@@ -67,9 +67,12 @@ TORCH = ("neural", "transformer", "statespace", "generative", "representation", 
 DEEP = tuple(f"panlearn.{family}" for family in TORCH)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
-# A few steps, for what does not depend on where a fit ends.
-BRIEF = {"max_iter": 15, "max_epochs": 2, "epochs": 2, "epoch": 2, "n_estimators": 5}
-BRIEF |= {"n_iter": 12, "n_burn_in": 5}
+# Small networks: what a layer does, it does with eight units.
+SMALL = {"hidden_layer_sizes": (8,), "hidden_size": 8, "embedding_size": 4, "n_layers": 1}
+SMALL |= {"width": 8, "state_size": 4, "transforms": 2, "n_projected": 8, "n_sampling_steps": 5}
+# And a few steps, for what does not depend on where a fit ends.
+BRIEF = SMALL | {"max_iter": 15, "max_epochs": 2, "epochs": 2, "epoch": 2, "n_estimators": 5}
+BRIEF |= {"n_iter": 12, "n_burn_in": 5, "pretrain_epochs": 2}
 
 
 @functools.cache
@@ -177,7 +180,7 @@ class Library:
         if learns_from_documents(cls):  # what is compared does not depend on where it ends
             wish = {"random_state": 0}
         elif not learns_from_rows(cls):  # EM crawls: what is compared is not where it ends
-            wish |= {"tol": 1e-7, "max_iter": 200, "n_components": 2}
+            wish |= {"tol": 1e-7, "max_iter": 20, "n_components": 2}
         if learns_from_prompts(cls):
             wish = {"random_state": 0, "max_tokens": 2, "num_generations": 2, "num_ppo_epochs": 1}
         if "n_states" in names:  # and the slower the more a state may be
@@ -199,6 +202,11 @@ class Library:
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
+
+    @staticmethod
+    def small(cls):
+        """Options with which a network is a small one."""
+        return {name: SMALL[name] for name in inspect.signature(cls).parameters if name in SMALL}
 
     @staticmethod
     def brief(cls, **parameters):
@@ -320,6 +328,17 @@ class Library:
                 if isinstance(b, np.ndarray) and b.dtype.kind == "f":
                     atol = rtol * np.abs(b).max(initial=0.0)
                     np.testing.assert_allclose(a, b, rtol=0, atol=atol, err_msg=name)
+
+    @staticmethod
+    def each(cases, try_one):
+        """Try every case and tell of all that fail: one test of many cases costs one start."""
+        wrong = {}
+        for case in cases:
+            try:
+                try_one(case)
+            except (Exception, pytest.fail.Exception) as error:
+                wrong[case] = f"{type(error).__name__}: {str(error)[:300]}"
+        assert not wrong, wrong
 
     @staticmethod
     def quietly(call):

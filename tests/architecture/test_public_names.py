@@ -15,7 +15,7 @@ import panlearn
 from panlearn.core.estimator import Estimator
 
 ROOT = Path(__file__).parents[2]
-ESTIMATORS = [cls for _, cls in panlearn.all_estimators()]
+ESTIMATORS = dict(panlearn.all_estimators())
 
 
 def exports():
@@ -31,8 +31,8 @@ def exports():
                 yield f"{family}.{name}.{part}", getattr(thing, part), [getattr(thing, part), thing]
 
 
-EXPORTS = [pytest.param(thing, docs, id=path) for path, thing, docs in exports()]
-TOP = [pytest.param(getattr(panlearn, n), [], id=n) for n in panlearn._HOMES]
+EXPORTS = {path: (thing, docs) for path, thing, docs in exports()}
+TOP = {name: (getattr(panlearn, name), []) for name in panlearn._HOMES}
 
 
 def sections(thing):
@@ -68,8 +68,11 @@ def test_the_curriculum_lists_what_the_families_export():
     assert sorted(listed) == sorted(exported)
 
 
-@pytest.mark.parametrize(("thing", "docs"), EXPORTS)
-def test_docstring_has_formula_references_and_examples(thing, docs):
+def test_docstrings_have_formula_references_and_examples(library):
+    library.each(EXPORTS, lambda path: _has_formula_references_and_examples(*EXPORTS[path]))
+
+
+def _has_formula_references_and_examples(thing, docs):
     text = "\n".join(inspect.getdoc(doc) or "" for doc in docs)
     assert inspect.getdoc(thing), "says nothing"
     assert ".. math::" in text or ":math:" in text, "no formula"
@@ -77,8 +80,12 @@ def test_docstring_has_formula_references_and_examples(thing, docs):
     assert any(">>>" in "\n".join(sections(doc)["Examples"]) for doc in docs), "no Examples"
 
 
-@pytest.mark.parametrize(("thing", "docs"), [*EXPORTS, *TOP])
-def test_documented_parameters_are_those_of_the_signature(thing, docs):
+def test_documented_parameters_are_those_of_the_signature(library):
+    everything = EXPORTS | TOP
+    library.each(everything, lambda path: _has_parameters_of_the_signature(*everything[path]))
+
+
+def _has_parameters_of_the_signature(thing, docs):
     names, types = documented(thing)
     if not names and len(docs) > 1:
         return  # one line in a module of small functions names its arguments in the formula
@@ -90,8 +97,11 @@ def test_documented_parameters_are_those_of_the_signature(thing, docs):
             assert parameter.default == value(stated[1], thing)
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
-def test_documented_parameters_are_the_fields_with_their_defaults(cls):
+def test_documented_parameters_are_the_fields_with_their_defaults(library):
+    library.each(ESTIMATORS, lambda name: _has_the_fields_with_their_defaults(ESTIMATORS[name]))
+
+
+def _has_the_fields_with_their_defaults(cls):
     names, types = documented(cls)
     fields = dataclasses.fields(cls)
     assert sorted(names) == sorted(field.name for field in fields)
@@ -104,8 +114,14 @@ def test_documented_parameters_are_the_fields_with_their_defaults(cls):
         assert value(stated[1], cls) == default
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
-def test_documented_parameters_of_methods_are_those_of_their_signatures(cls):
+def test_documented_parameters_of_methods_are_those_of_their_signatures(library):
+    library.each(
+        ESTIMATORS,
+        lambda name: _has_methods_with_the_parameters_of_their_signatures(ESTIMATORS[name]),
+    )
+
+
+def _has_methods_with_the_parameters_of_their_signatures(cls):
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         if name.startswith("_") or not method.__module__.startswith("panlearn"):
             continue
@@ -115,16 +131,18 @@ def test_documented_parameters_of_methods_are_those_of_their_signatures(cls):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
-def test_learned_attributes_are_documented(cls, library):
-    found = vars(library.fitted(cls))
+def test_learned_attributes_are_documented(every_class, library):
+    found = vars(library.fitted(every_class))
     learned = {name for name in found if name.endswith("_") and not name.startswith("_")}
-    stated = {n for a in sections(cls)["Attributes"] for n in a.name.split(", ")}
+    stated = {n for a in sections(every_class)["Attributes"] for n in a.name.split(", ")}
     assert learned <= stated
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
-def test_a_public_class_is_final(cls):
+def test_public_classes_are_final(library):
+    library.each(ESTIMATORS, lambda name: _is_final(ESTIMATORS[name]))
+
+
+def _is_final(cls):
     assert dataclasses.is_dataclass(cls)
     assert issubclass(cls, Estimator)
     assert not [c for c in cls.__subclasses__() if c.__module__.startswith("panlearn")]

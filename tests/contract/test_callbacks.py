@@ -34,7 +34,7 @@ class Stopper:
 def _slow(cls, library):
     """A model that would iterate for long."""
     most = "max_iter" if hasattr(cls(), "max_iter") else "max_epochs"  # deep models count epochs
-    return library.make(cls, **{most: 50}, **({"tol": 0.0} if hasattr(cls(), "tol") else {}))
+    return library.brief(cls, **{most: 50}, **({"tol": 0.0} if hasattr(cls(), "tol") else {}))
 
 
 def test_the_record_of_the_iterations(looping_class, library):

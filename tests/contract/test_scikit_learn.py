@@ -92,14 +92,19 @@ ACCURATE = {
 }
 
 
-def _brief(estimator, check):
-    """The same but for how long it learns, where it is asked for no accuracy."""
+# What is accurate sooner than by its defaults.
+ENOUGH = {"NeuralODEClassifier": {"max_epochs": 10, "step_size": 1.0}}
+
+
+def _brief(estimator, check, library):
+    """The same but smaller and shorter, where it is asked for no accuracy."""
     name = getattr(check, "func", check).__name__
     accurate = is_classifier(estimator) or is_regressor(estimator) or is_clusterer(estimator)
+    options = ENOUGH.get(type(estimator).__name__, {})
     if not (accurate and name in ACCURATE):
         few = BRIEF.keys() & estimator.get_params(deep=False)
-        estimator = clone(estimator).set_params(**{name: BRIEF[name] for name in few})
-    return estimator
+        options = library.small(type(estimator)) | {name: BRIEF[name] for name in few}
+    return clone(estimator).set_params(**options) if options else estimator
 
 
 # The checks fit random labels and a handful of rows; what a method says of these is not at issue.
@@ -113,5 +118,5 @@ def _brief(estimator, check):
     expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}),
     xfail_strict=False,  # sums of another order are equal on some processors
 )
-def test_check(estimator, check):
-    check(_brief(estimator, check))
+def test_check(estimator, check, library):
+    check(_brief(estimator, check, library))

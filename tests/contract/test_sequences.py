@@ -22,7 +22,7 @@ def _symbols(cls):
 
 
 def _fit(cls, library, *data, **more):
-    return library.quietly(lambda: library.make(cls).fit(*data, **more))
+    return library.quietly(lambda: library.brief(cls).fit(*data, **more))
 
 
 def _broken(X):
@@ -154,7 +154,7 @@ def test_cross_validation_splits_sequences(sequence_class, library):
     )
     symbols = {"categories", "states"} & set(sequence_class().get_params())
     smooth |= {name: list(range(5)) for name in symbols}
-    model = library.make(sequence_class, **smooth)
+    model = library.brief(sequence_class, **smooth)
     scores = library.quietly(lambda: cross_val_score(model, X, cv=5, error_score="raise"))
     for i, score in enumerate(scores):
         rest = [x for j, x in enumerate(X) if j != i]

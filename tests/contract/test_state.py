@@ -64,7 +64,7 @@ for n, d in [(60, 4), (3000, 200)]:  # one block, and several
         if n > 60 and ("dask" not in cls.capabilities.sources or name == "HistogramDensity"):
             continue  # a grid of 200 dimensions has more cells than numbers
         # the bits are those of a walk, wherever it ends: a short one shows as much
-        options = {"random_state": 3}
+        options = {"random_state": 3} | Library.small(cls)
         if n == 60:
             options |= {"max_epochs": 2, "n_estimators": 5, "max_iter": 10, "epochs": 2}
             options |= {"n_iter": 30, "n_burn_in": 10}

@@ -56,23 +56,26 @@ def test_a_number_weighs_every_row(weighted_class, library):
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda w: -w, "egative"),
-        (lambda w: np.where(w == w.max(), np.nan, w), "NaN"),
-        (lambda w: np.where(w == w.max(), np.inf, w), "inf"),
-        (lambda w: 0 * w, "zero"),
-        (lambda w: w[:-1], "sample_weight"),
-        (lambda w: w[:, None] * np.ones(2), "1D|1-d|dimension"),
-        (lambda w: np.array(["a"] * len(w)), "convert|sample_weight"),
-    ],
-    ids=["negative", "nan", "infinite", "all zero", "short", "two columns", "text"],
-)
-def test_bad_weights_are_refused_by_name(weighted_class, library, change, says):
+BAD_WEIGHTS = {
+    "negative": (lambda w: -w, "egative"),
+    "nan": (lambda w: np.where(w == w.max(), np.nan, w), "NaN"),
+    "infinite": (lambda w: np.where(w == w.max(), np.inf, w), "inf"),
+    "all zero": (lambda w: 0 * w, "zero"),
+    "short": (lambda w: w[:-1], "sample_weight"),
+    "two columns": (lambda w: w[:, None] * np.ones(2), "1D|1-d|dimension"),
+    "text": (lambda w: np.array(["a"] * len(w)), "convert|sample_weight"),
+}
+
+
+def test_bad_weights_are_refused_by_name(weighted_class, library):
     X, y = library.problem(weighted_class)
-    with pytest.raises((ValueError, TypeError), match=says):
-        library.make(weighted_class).fit(X, y, sample_weight=change(_weights(X).astype(float)))
+
+    def try_one(case):
+        change, says = BAD_WEIGHTS[case]
+        with pytest.raises((ValueError, TypeError), match=says):
+            library.make(weighted_class).fit(X, y, sample_weight=change(_weights(X).astype(float)))
+
+    library.each(BAD_WEIGHTS, try_one)
 
 
 def test_float32_in_float32_out(any_class, library):

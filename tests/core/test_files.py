@@ -1,5 +1,6 @@
 """Files are replaced whole, or not at all."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -54,6 +55,14 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path):
     assert caught.value.filename == str(tmp_path / "nowhere" / "a")
     with pytest.raises(IsADirectoryError):
         write_file(tmp_path, b"new")
+
+
+def test_a_full_disk_names_the_file_too(tmp_path):
+    """The system tells no name with it."""
+    path = tmp_path / "model"
+    with pytest.raises(OSError, match=r"No space left on device: .*model"), replacing(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_new_file_has_the_permissions_of_the_one_it_replaces(tmp_path):

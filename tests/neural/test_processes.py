@@ -116,11 +116,12 @@ for strategy in ("ddp", "fsdp"):  # in one go, since to start a process takes lo
             continue
         X, y = Library.problem(cls)
         rows = slice(23)  # batches of 7 leave two for the last
-        options = {"dropout": 0.3} if "dropout" in inspect.signature(cls).parameters else {}
+        options = Library.small(cls)
+        options |= {"dropout": 0.3} if "dropout" in inspect.signature(cls).parameters else {}
         if name.startswith(("BERT", "Sentence")):
-            options = {"config": BERTConfig(dropout=0.3)}
+            options |= {"config": BERTConfig(dropout=0.3)}
         elif name == "WassersteinGAN" and strategy == "fsdp":  # no gradients of gradients
-            options = {"constraint": "clipping"}
+            options |= {"constraint": "clipping"}
         # Adam divides by gradients, and so magnifies rounding where they are near zero
         options |= {"optimizer": "sgd", "learning_rate": 0.01, "schedule": "linear"}
         options |= {"clip_norm": 1.0}

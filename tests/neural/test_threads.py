@@ -25,7 +25,7 @@ def weights(library, name):
     """What a class learns in a step or two, with dropout where it is a parameter of its own."""
     X, y = library.problem(DEEP[name])
     rows = slice(11)
-    options = {"dropout": 0.3} if name in DROPS_OUT else {}
+    options = library.small(DEEP[name]) | ({"dropout": 0.3} if name in DROPS_OUT else {})
     # Adam divides by gradients, and so magnifies rounding where they are near zero
     options |= {"optimizer": "sgd", "learning_rate": 0.01}
     model = DEEP[name](batch_size=7, max_epochs=1, random_state=0, **options)

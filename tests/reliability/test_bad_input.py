@@ -4,8 +4,8 @@ Never NaN in what was learned or predicted, never an error of another kind, neve
 (pytest turns any warning into an error).
 """
 
+import functools
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -91,51 +91,36 @@ def _plain(dressed):
     return np.asarray(dressed, dtype=np.float64)
 
 
-_KNOWN: dict[tuple[type, bytes], dict[str, np.ndarray]] = {}
-
-
-def _outputs(cls, library, plain, y):
-    """What a model of plain rows answers; most dresses are of the same rows."""
-    key = cls, plain.tobytes()
-    if key not in _KNOWN:
-        expected = library.brief(cls)
-        library.quietly(lambda: expected.fit(plain, y))
-        _KNOWN[key] = library.outputs(expected, plain)
-    return _KNOWN[key]
-
-
-@pytest.mark.parametrize("dress", DRESS)
-def test_the_same_rows_in_another_dress_give_the_same_model(any_class, library, tally, dress):
-    if dress == "numbers as text" and get_tags(any_class()).input_tags.string:
-        pytest.skip("text is a label")
+def test_the_same_rows_in_another_dress_give_the_same_model(any_class, library, tally):
     X, y = library.problem(any_class)
-    dressed = DRESS[dress](_whole(X))
-    plain = _plain(dressed)
-    model = library.brief(any_class)
-    library.quietly(lambda: model.fit(dressed, y))
-    ours, theirs = library.outputs(model, dressed), _outputs(any_class, library, plain, y)
-    for name, value in theirs.items():
-        if np.asarray(value).dtype.kind == "f":
-            np.testing.assert_allclose(ours[name], value, rtol=1e-8, atol=1e-10, err_msg=name)
-        else:
-            np.testing.assert_array_equal(ours[name], value)
-    tally["bad inputs", "the right answer"] += 1
+    text_is_a_label = get_tags(any_class()).input_tags.string
+    known = {}  # what models of plain rows answer; most dresses are of the same rows
+
+    def expected(plain):
+        if (key := plain.tobytes()) not in known:
+            model = library.quietly(lambda: library.brief(any_class).fit(plain, y))
+            known[key] = library.outputs(model, plain)
+        return known[key]
+
+    def try_one(dress):
+        dressed = DRESS[dress](_whole(X))
+        model = library.brief(any_class)
+        library.quietly(lambda: model.fit(dressed, y))
+        ours, theirs = library.outputs(model, dressed), expected(_plain(dressed))
+        for name, value in theirs.items():
+            if np.asarray(value).dtype.kind == "f":
+                np.testing.assert_allclose(ours[name], value, rtol=1e-8, atol=1e-10, err_msg=name)
+            else:
+                np.testing.assert_array_equal(ours[name], value)
+        tally["bad inputs", "the right answer"] += 1
+
+    library.each(
+        [dress for dress in DRESS if dress != "numbers as text" or not text_is_a_label], try_one
+    )
 
 
 # Where what a sparse matrix does not store is missing, so that zeros of a dense one are not.
 NOT_STORED_IS_MISSING = {"MatrixFactorization"}
-
-
-_DENSE: dict[tuple[type, bytes], Any] = {}
-
-
-def _dense(cls, library, X, y):
-    """A model of dense rows; all formats are of the same."""
-    key = cls, X.tobytes()
-    if key not in _DENSE:
-        model = library.make(cls, **_limit(cls))
-        _DENSE[key] = library.quietly(lambda: model.fit(X, y))
-    return _DENSE[key]
 
 
 def _limit(cls):
@@ -143,25 +128,36 @@ def _limit(cls):
     return {"max_iter": 200} if cls.__name__ == "Perceptron" else {}
 
 
-@pytest.mark.parametrize("dress", SPARSE)
-def test_sparse_rows_are_solved_or_refused_by_name(any_class, library, dress):
+def test_sparse_rows_are_solved_or_refused_by_name(any_class, library):
     X, y = library.problem(any_class)
     X = _whole(X) * (np.random.default_rng(0).random(X.shape) < 0.6)
-    dressed = SPARSE[dress](X)
-    model = library.make(any_class, **_limit(any_class))
-    if not get_tags(model).input_tags.sparse:
-        with pytest.raises(TypeError, match=r"[Ss]parse"):
-            model.fit(dressed, y)
-        return
-    if any_class.__name__ in NOT_STORED_IS_MISSING and dress != "duplicate entries":  # stores zeros
-        X = np.where(X == 0, np.nan, X)
-    expected = _dense(any_class, library, X, y)
-    library.quietly(lambda: model.fit(dressed, y))
-    tolerance = 1e-8 if not hasattr(model, "tol") else 1e-5  # dense and sparse may stop apart
-    library.same(model, expected, X, rtol=tolerance)
-    for name, value in library.outputs(model, dressed).items():
-        scale = np.abs(value).max() if np.asarray(value).dtype.kind == "f" else 0
-        np.testing.assert_allclose(getattr(model, name)(X), value, rtol=0, atol=1e-12 * scale)
+
+    def make():
+        return library.make(any_class, **_limit(any_class))
+
+    @functools.cache
+    def dense(zeros_are_stored):
+        rows = X if zeros_are_stored else np.where(X == 0, np.nan, X)
+        return rows, library.quietly(lambda: make().fit(rows, y))
+
+    def try_one(dress):
+        dressed, model = SPARSE[dress](X), make()
+        if not get_tags(model).input_tags.sparse:
+            with pytest.raises(TypeError, match=r"[Ss]parse"):
+                model.fit(dressed, y)
+            return
+        stored = any_class.__name__ not in NOT_STORED_IS_MISSING or dress == "duplicate entries"
+        rows, expected = dense(stored)
+        library.quietly(lambda: model.fit(dressed, y))
+        tolerance = 1e-8 if not hasattr(model, "tol") else 1e-5  # dense and sparse may stop apart
+        library.same(model, expected, rows, rtol=tolerance)
+        for name, value in library.outputs(model, dressed).items():
+            scale = np.abs(value).max() if np.asarray(value).dtype.kind == "f" else 0
+            np.testing.assert_allclose(
+                getattr(model, name)(rows), value, rtol=0, atol=1e-12 * scale
+            )
+
+    library.each(SPARSE, try_one)
 
 
 def _with(value, at=(3, 1)):
@@ -211,30 +207,35 @@ def says_missing(case):
     return "nan" in case or "NA" in case
 
 
-@pytest.mark.parametrize("case", BAD_X)
-def test_bad_rows_are_refused_by_name(any_class, library, tally, case):
+def _bad_rows(*models):
+    """The cases that are bad for all of these."""
+    left_out = set()
+    for model in models:
+        wants = get_tags(model).input_tags
+        left_out |= {"text"} if wants.string else set()  # text is a label
+        left_out |= {"three-dimensional"} if wants.three_d_array else set()  # takes images
+        left_out |= {case for case in BAD_X if wants.allow_nan and says_missing(case)}
+    return [case for case in BAD_X if case not in left_out]
+
+
+def test_bad_rows_are_refused_by_name(any_class, library, tally):
     X, y = library.problem(any_class)
-    if case == "text" and get_tags(any_class()).input_tags.string:
-        pytest.skip("text is a label")
-    if case == "three-dimensional" and get_tags(any_class()).input_tags.three_d_array:
-        pytest.skip("takes images")
-    if get_tags(any_class()).input_tags.allow_nan and says_missing(case):
-        pytest.skip("NaN is a missing entry")
-    change, says = BAD_X[case]
-    bad = change(X)
-    if says.startswith("NaN") and "sparse" not in case:
-        if get_tags(library.make(any_class)).input_tags.allow_nan:
-            pytest.skip("takes NaN for missing")
-    y = y if y is None or case not in ("no rows", "ragged") else y[: len(bad)]
-    with pytest.raises(CLEAR, match=says):
-        library.make(any_class).fit(bad, y)
-    tally["bad inputs", "refused by name"] += 1
-    if case not in ("no rows", "masked", "dates"):  # scikit-learn's word on new rows
-        fitted = library.fitted(any_class)
-        for name in [m for m in library.methods if hasattr(fitted, m)]:
-            with pytest.raises(CLEAR):
-                getattr(fitted, name)(bad)
-            tally["bad inputs", "refused by name"] += 1
+
+    def try_one(case):
+        change, says = BAD_X[case]
+        bad = change(X)
+        target = y if y is None or case not in ("no rows", "ragged") else y[: len(bad)]
+        with pytest.raises(CLEAR, match=says):
+            library.make(any_class).fit(bad, target)
+        tally["bad inputs", "refused by name"] += 1
+        if case not in ("no rows", "masked", "dates"):  # scikit-learn's word on new rows
+            fitted = library.fitted(any_class)
+            for name in [m for m in library.methods if hasattr(fitted, m)]:
+                with pytest.raises(CLEAR):
+                    getattr(fitted, name)(bad)
+                tally["bad inputs", "refused by name"] += 1
+
+    library.each(_bad_rows(any_class(), library.make(any_class)), try_one)
 
 
 # y that does not go with X -> what the error says.
@@ -261,21 +262,24 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("case", {**BAD_Y, **BAD_NUMBERS, **BAD_LABELS})
-def test_bad_targets_are_refused_by_name(any_class, library, tally, case):
+def test_bad_targets_are_refused_by_name(any_class, library, tally):
     model = library.make(any_class)
     X, y = library.problem(any_class)
+    if y is None:
+        pytest.skip("learns from no targets")
     cases = dict(BAD_Y)
     cases |= BAD_NUMBERS if is_regressor(model) else {}
     cases |= BAD_LABELS if is_classifier(model) else {}
-    if y is None or case not in cases:
-        pytest.skip("no such targets")
-    if case == "several outputs" and get_tags(model).classifier_tags.multi_label:
-        pytest.skip("a row may have several labels")
-    change, says = cases[case]
-    with pytest.raises(CLEAR, match=says):
-        model.fit(X, change(y))
-    tally["bad inputs", "refused by name"] += 1
+    if get_tags(model).classifier_tags and get_tags(model).classifier_tags.multi_label:
+        del cases["several outputs"]  # a row may have several labels
+
+    def try_one(case):
+        change, says = cases[case]
+        with pytest.raises(CLEAR, match=says):
+            library.make(any_class).fit(X, change(y))
+        tally["bad inputs", "refused by name"] += 1
+
+    library.each(cases, try_one)
 
 
 def test_targets_in_another_dress(any_class, library):
@@ -353,29 +357,32 @@ def _most(cls):
 ALL_ALIKE = {"all constant", "all zero", "one row repeated"}
 
 
-@pytest.mark.parametrize("case", HARD_X)
-def test_hard_rows_give_finite_results_or_a_clear_error(any_class, library, tally, case):
-    X, y = library.problem(any_class)
-    X = HARD_X[case](X)
-    y = y if y is None else y[: len(X)]
-    model = library.brief(any_class, **_most(any_class))
-    if refusal := _refusal(lambda: library.quietly(lambda: model.fit(X, y))):
-        wants = get_tags(model).input_tags
-        foreign = wants.categorical or (wants.positive_only and "Negative" in refusal)
-        # what models the rows themselves has nothing to learn from equal ones
-        empty = case in ALL_ALIKE and "no column of X varies" in refusal
-        assert case in REFUSABLE or foreign or empty, f"{case}: {refusal}"
-        assert len(refusal) > 20
-        tally["bad inputs", "refused by name"] += 1
-        return
-    for name, value in library.learned(model).items():
-        if isinstance(value, float) or getattr(value, "dtype", np.dtype(object)).kind == "f":
-            assert np.isfinite(value).all(), name
-    tally["bad inputs", "finite numbers"] += 1
-    if case == "near the largest float":
-        return  # its products are beyond the floats, and so may the outputs be
-    for name, value in library.outputs(model, X).items():
-        assert np.isfinite(np.asarray(value, dtype=float)).all(), name
+def test_hard_rows_give_finite_results_or_a_clear_error(any_class, library, tally):
+    whole, y = library.problem(any_class)
+
+    def try_one(case):
+        X = HARD_X[case](whole)
+        model = library.brief(any_class, **_most(any_class))
+        target = y if y is None else y[: len(X)]
+        if refusal := _refusal(lambda: library.quietly(lambda: model.fit(X, target))):
+            wants = get_tags(model).input_tags
+            foreign = wants.categorical or (wants.positive_only and "Negative" in refusal)
+            # what models the rows themselves has nothing to learn from equal ones
+            empty = case in ALL_ALIKE and "no column of X varies" in refusal
+            assert case in REFUSABLE or foreign or empty, f"{case}: {refusal}"
+            assert len(refusal) > 20
+            tally["bad inputs", "refused by name"] += 1
+            return
+        for name, value in library.learned(model).items():
+            if isinstance(value, float) or getattr(value, "dtype", np.dtype(object)).kind == "f":
+                assert np.isfinite(value).all(), name
+        tally["bad inputs", "finite numbers"] += 1
+        if case == "near the largest float":
+            return  # its products are beyond the floats, and so may the outputs be
+        for name, value in library.outputs(model, X).items():
+            assert np.isfinite(np.asarray(value, dtype=float)).all(), name
+
+    library.each(HARD_X, try_one)
 
 
 # What an estimator may refuse by name: one class among the labels, or sums that overflow.
@@ -384,17 +391,20 @@ REFUSABLE = {"one row", "two rows", "huge", "mixed", "one outlier", "subnormal"}
 }
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
-def test_hard_targets_give_finite_results_or_a_clear_error(any_class, library, scale):
-    model = library.brief(any_class, **_most(any_class))
+def test_hard_targets_give_finite_results_or_a_clear_error(any_class, library):
     X, y = library.problem(any_class)
-    if not is_regressor(model):
+    if not is_regressor(any_class()):
         pytest.skip("no numbers to learn")
-    if refusal := _refusal(lambda: library.quietly(lambda: model.fit(X, scale * y))):
-        assert len(refusal) > 20
-        return
-    for name, value in library.outputs(model, X).items():
-        assert np.isfinite(value).all(), name
+
+    def try_one(scale):
+        model = library.brief(any_class, **_most(any_class))
+        if refusal := _refusal(lambda: library.quietly(lambda: model.fit(X, scale * y))):
+            assert len(refusal) > 20
+            return
+        for name, value in library.outputs(model, X).items():
+            assert np.isfinite(value).all(), name
+
+    library.each([1e-150, 1e-30, 1e30, 1e150], try_one)
 
 
 def test_new_rows_of_another_width_are_refused(any_class, library):

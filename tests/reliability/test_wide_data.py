@@ -1,5 +1,6 @@
 """Many columns and few rows: no table of columns by columns, and the numbers of the formula."""
 
+import math
 import tracemalloc
 
 import numpy as np
@@ -9,6 +10,7 @@ import panlearn
 from panlearn.bayes import GaussianMixtureClassifier
 from panlearn.latent import FactorAnalysis, GaussianMixture, ProbabilisticPCA
 from panlearn.linear import BayesianLinearRegression
+from panlearn.sequence import GMMHMM, GaussianHMM
 
 WIDE = 10_000
 SQUARE = 8 * WIDE**2  # bytes of a table of columns by columns
@@ -56,6 +58,53 @@ def test_no_table_of_columns_by_columns_is_made(name):
     finally:
         tracemalloc.stop()
     assert peak < SQUARE / 10
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize(
+    "cls",
+    [GaussianMixture, GaussianMixtureClassifier, GaussianHMM, GMMHMM],
+    ids=lambda c: c.__name__,
+)
+def test_covariances_that_would_not_fit_are_refused_with_the_estimate(
+    cls, covariance_type, monkeypatch
+):
+    """They are tables of columns by columns by what they mean; here 4 GiB are free."""
+    monkeypatch.setattr("panlearn.core.memory.available", lambda: 4 << 30)
+    X, y = _rows(12, WIDE)
+    more = {"y": y > np.median(y)} if cls is GaussianMixtureClassifier else {}
+    model = cls(covariance_type=covariance_type, random_state=0)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"covariances.* x 10000 x 10000, 8\.2 GiB.*'diag'"):
+            model.fit(X, **more)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < SQUARE / 10
+    assert not model.__sklearn_is_fitted__()
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("cls", [GaussianMixture, GaussianHMM], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_estimate_is_what_a_fit_takes(cls, covariance_type, k, monkeypatch):
+    d, asked = 150, []
+    monkeypatch.setattr(
+        "panlearn.core.gaussian.require_memory",
+        lambda shape, *words: asked.append(math.prod(shape)),
+    )
+    model = cls(k, covariance_type=covariance_type, random_state=0, max_iter=2)
+    X, _ = _rows(24, d)
+    tracemalloc.start()
+    try:
+        model.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    (numbers,) = asked
+    assert 0.6 * peak < 8 * numbers < 2 * peak
 
 
 @pytest.mark.parametrize(

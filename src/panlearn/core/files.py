@@ -38,8 +38,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename == str(temporary):
-            error.filename = os.fspath(path)  # which the caller knows
+        # a full disk tells no name, and the caller knows only this one
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = os.fspath(path)
         raise
     with contextlib.suppress(OSError):  # the name too, where a folder can be synced
         folder = os.open(target.parent, os.O_RDONLY)

@@ -27,6 +27,8 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
+from panlearn.core.memory import require_memory
+
 LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -74,6 +76,11 @@ class Covariance(ABC):
         self, covariances: np.ndarray, k: int, d: int
     ) -> tuple[list[np.ndarray], np.ndarray]:
         """What turns centred rows of each component white, and the logarithm of its determinant."""
+
+    def require(self, k: int, d: int) -> None:
+        """Raise `MemoryError` with the estimate if learning the covariances would not fit."""
+        # scatters, eigenvectors, roots and what is kept: eleven of each at most, as measured
+        _require((11, *self.shape(k, d)))
 
     def stored(self, covariances: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """The covariances in these floats, in which they stay definite."""
@@ -134,6 +141,9 @@ class _Tied(_Full):
 
     def matrices(self, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
         return np.broadcast_to(covariances, (k, d, d))
+
+    def require(self, k: int, d: int) -> None:
+        _require((6 * k + 5, d, d))  # scatters are of each component
 
     def n_parameters(self, k: int, d: int) -> int:
         return d * (d + 1) // 2
@@ -211,6 +221,11 @@ KINDS: dict[str, Covariance] = {
     "diag": _Diagonal(),
     "spherical": _Spherical(),
 }
+
+
+def _require(shape: tuple[int, ...]) -> None:
+    remedy = "use covariance_type='diag', or fewer columns, as PCA gives"
+    require_memory(shape, "what learning the covariances takes", remedy)
 
 
 def _clipped(matrices: np.ndarray, floor: float, share: float = 1e-14) -> np.ndarray:

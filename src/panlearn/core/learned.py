@@ -64,6 +64,13 @@ def check_learned(model: Any) -> None:
     has to go together beyond shapes, a class checks in a method ``_check_learned``.
     """
     state = vars(model)
+    for name in state:
+        if isinstance(getattr(type(model), name, None), property):
+            raise ValueError(
+                f"it keeps {name} of {type(model).__name__}, which this version of panlearn works "
+                "out from what it keeps instead: load it with the version that saved it, or fit "
+                "the model again and save that"
+            )
     if not isinstance(state.get("n_features_in_", 0), int | np.integer):
         raise ValueError("n_features_in_ is no whole number")
     sizes: Sizes = {}

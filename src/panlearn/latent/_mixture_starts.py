@@ -28,6 +28,7 @@ from panlearn.latent.kmeans import KMeans
 def starts(model: Any, rows: Rows, sample: RowSample, rng: np.random.Generator) -> list[Mixture]:
     """The parameters of each start; what the user gave replaces what was found."""
     k, d, kind = model.n_components, rows.n_features, KINDS[model.covariance_type]
+    kind.require(k, d)
     if model.warm_start and getattr(model, "means_", np.zeros(0)).shape == (k, d):
         return [model._mixture()]
     with np.errstate(over="ignore", invalid="ignore"):

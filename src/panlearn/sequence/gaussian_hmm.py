@@ -225,6 +225,7 @@ class GaussianHMM(VectorHMM):
     def _starts(self, rows: Rows) -> list[Emission]:
         """Emissions to start from: means of k-means, or of known states; the spread of all rows."""
         k, d, kind = self.n_components, rows.n_features, KINDS[self.covariance_type]
+        kind.require(k, d)
         rng = generator(self.random_state)
         sample = sample_steps(rows, k, rng)
         covariances = spread(kind, k, sample, self.min_covar)

@@ -275,6 +275,7 @@ class GMMHMM(VectorHMM):
     def _starts(self, rows: Rows) -> list[Emission]:
         """Emissions to start from: steps near the means of the states; the spread of all rows."""
         k, m, d, kind = self.n_components, self.n_mix, rows.n_features, KINDS[self.covariance_type]
+        kind.require(k * m, d)
         rng = generator(self.random_state)
         sample = sample_steps(rows, k * m, rng)
         covariances = spread(kind, k * m, sample, self.min_covar)
