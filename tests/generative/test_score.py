@@ -48,6 +48,18 @@ def test_scales_solve_the_equation_of_the_process(name):
     assert (zero[0].item(), zero[1].item()) == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("name", PROCESSES)
+def test_times_are_found_by_the_ratio_of_noise_to_data(name):
+    """Whose logarithm grows by g^2 / sigma^2: uniform in it, a time comes as likelihood asks."""
+    process, t, h = PROCESSES[name](), torch.linspace(0.001, 1, 9, dtype=torch.float64), 1e-7
+    np.testing.assert_allclose(process.when(process.log_ratio(t)), t, rtol=1e-9)
+    single = process.when(process.log_ratio(t.float()))
+    np.testing.assert_allclose(single, t, rtol=1e-3)
+    slope = (process.log_ratio(t + h) - process.log_ratio(t - h)) / (2 * h)
+    (_, sigma), (_, g2) = process.scales(t), process.rates(t)
+    np.testing.assert_allclose(slope, g2 / sigma.square(), rtol=1e-6)
+
+
 def test_the_trace_is_that_of_the_jacobian(rng):
     matrix = torch.as_tensor(rng.normal(size=(3, 3)))
     x = torch.as_tensor(rng.normal(size=(4, 3)))

@@ -35,7 +35,7 @@ class ScoreNetwork(nn.Module):
 
     .. math::
         s(x, t) = -\frac{x}{v} + \frac{a(t)}{\sqrt{(\sigma(t)^2 + 0.3^2)\, v}}\,
-        n(x / \sqrt v,\ t), \qquad v = a^2 + \sigma^2
+        n\bigl(x / \sqrt v,\ \log(\sigma^2 / a^2)\bigr), \qquad v = a^2 + \sigma^2
 
     The network begins with zero. Losses weigh scores by the variance of the noise, so that n is
     hardly learned where there is little of it and stays what it is where there is more: times a
@@ -56,7 +56,7 @@ class ScoreNetwork(nn.Module):
         root = (a.square() + sigma.square()).sqrt()
         inner = x / root
         size = a / (sigma.square() + SMOOTH**2).sqrt()
-        return (size * self.network(inner, t)[:, 0] - inner) / root
+        return (size * self.network(inner, self.process.log_ratio(t))[:, 0] - inner) / root
 
 
 @dataclass(eq=False, repr=False)
@@ -145,9 +145,9 @@ class ScoreModel(Density, UnconditionalModel):
         if not hidden:
             raise ValueError("hidden_layer_sizes=() leaves no layer; give at least one size")
         if self.image_shape_ is None:
-            network: nn.Module = PerceptronDenoiser(self._inner_size, hidden, 0, 1, 1000.0)
+            network: nn.Module = PerceptronDenoiser(self._inner_size, hidden, 0, 1, 1.0)
         else:
-            network = UNet(self.image_shape_[0], hidden, 0, 1, 1000.0)
+            network = UNet(self.image_shape_[0], hidden, 0, 1, 1.0)
         return ScoreNetwork(network, PROCESSES[self.process]())
 
     def _objective(self) -> Objective:
