@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from panlearn.generative import ScoreModel
 from panlearn.generative._score import (
@@ -170,6 +170,25 @@ def test_a_table_is_learned(matching, rng):
     off = model.gradient(rows)[:, :2] * scale - slopes
     assert np.linalg.norm(off) < 0.4 * np.linalg.norm(slopes)
     assert (model.gradient(rows)[:, 2] == 0).all()
+
+
+def test_slopes_of_a_mixture_are_those_of_the_closed_form(rng):
+    """Smoothed by the noise of time 0.001, whose variance of standardised rows is 0.00011."""
+    centres, spreads = np.array([-2.0, 3.0]), np.array([0.5, 1.0])
+    learned, new = (
+        centres[k] + spreads[k] * rng.normal(size=len(k))
+        for k in (rng.integers(2, size=500), rng.integers(2, size=200))
+    )
+    options = dict(max_epochs=60, learning_rate=5e-3, random_state=0)
+    model = ScoreModel((32, 32), **options).fit(learned[:, None])
+    smoothed = np.sqrt(spreads**2 + 0.00011 * model.scale_**2)
+    shares = norm(centres, smoothed).pdf(new[:, None])
+    shares /= shares.sum(axis=1, keepdims=True)
+    slopes = (shares * (centres - new[:, None]) / smoothed**2).sum(axis=1)
+    off = model.gradient(new[:, None])[:, 0] - slopes
+    assert np.linalg.norm(off) < 0.35 * np.linalg.norm(slopes)
+    truth = np.log(norm(centres, spreads).pdf(new[:, None]).mean(axis=1))
+    assert truth.mean() - model.score(new[:, None]) < 0.1
 
 
 @pytest.mark.parametrize("process", ["vp", "ve"])

@@ -121,7 +121,9 @@ def score_losses(process: Process, method: Literal["denoising", "sliced", "expli
         \sigma^2 \bigl( \tfrac12 \lVert s \rVert^2 + v^\top \nabla s\, v \bigr), \qquad
         \sigma^2 \bigl( \tfrac12 \lVert s \rVert^2 + \operatorname{tr} \nabla s \bigr)
 
-    for "denoising", "sliced", with a random v of signs, and "explicit".
+    for "denoising", "sliced", with a random v of signs, and "explicit". Denoising sees each noise
+    and its mirror image: of a score that is smooth the two say the same, and the noise in their
+    gradients, which is one over sigma in the score, cancels.
     """
     low, high = process.log_ratio(torch.tensor([FIRST, 1.0], dtype=torch.float64)).tolist()
 
@@ -132,7 +134,14 @@ def score_losses(process: Process, method: Literal["denoising", "sliced", "expli
         a, sigma = process.scales(t)
         noisy = _wide(a, x) * x + _wide(sigma, x) * noise
         if method == "denoising":
-            return (_wide(sigma, x) * score(noisy, t) + noise).square().flatten(1).mean(1)
+            mirrored = 2 * _wide(a, x) * x - noisy
+            missed = torch.stack(
+                [
+                    _wide(sigma, x) * score(noisy, t) + noise,
+                    _wide(sigma, x) * score(mirrored, t) - noise,
+                ]
+            )
+            return missed.square().mean(0).flatten(1).mean(1)
         if method == "explicit":
             said, trace = trace_of_slope(score, noisy, t)
         else:
