@@ -94,7 +94,9 @@ class ScoreModel(Density, UnconditionalModel):
 
     Notes
     -----
-    Times go from 0.001 to 1, and the loss of a time is weighted by the variance of its noise. What
+    Times go from 0.001 to 1, uniform in the log of the variance of noise over that of the data, and
+    the loss of a time is weighted by the variance of its noise: together a bound of the likelihood.
+    Denoising sees each noise and its mirror image, at two passes of the network a step. What
     `score_samples` gives is the density of the flow, from 0.001 on: the exact density of what the
     "ode" sampler draws, but for the error of its 40 steps of the fourth-order rule of Runge and
     Kutta and of the normal that stands for the end of the process, together below 0.01 on Gaussian
@@ -114,6 +116,9 @@ class ScoreModel(Density, UnconditionalModel):
     NeurIPS. arXiv:1907.05600
 
     Song, Garg, Shi, Ermon (2019). Sliced score matching. UAI. arXiv:1905.07088
+
+    Song, Durkan, Murray, Ermon (2021). Maximum likelihood training of score-based diffusion models.
+    NeurIPS. arXiv:2101.09258
 
     Song, Sohl-Dickstein, Kingma, Kumar, Ermon, Poole (2021). Score-based generative modeling
     through stochastic differential equations. ICLR. arXiv:2011.13456
@@ -193,8 +198,9 @@ class ScoreModel(Density, UnconditionalModel):
         -------
         ndarray of the shape of X
             Per unit of each column; zero for one that does not vary. Training says little of scores
-            where there is little noise: after a few hundred steps on 300 rows of a normal they are
-            off by a fifth to a third of their size.
+            where there is little noise: after a few hundred steps on 2000 rows of a normal they are
+            off by a fifth of their size, and of a mixture of two by a third. Many passes over few
+            rows make them worse: with little noise a row is a mode of its own.
         """
         X = self._examples(X)
         module = self.module_
