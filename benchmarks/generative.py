@@ -1,7 +1,5 @@
 """Diffusion against diffusers' schedulers around the same network."""
 
-import copy
-
 import numpy as np
 import torch
 from diffusers import DDIMScheduler, DDPMScheduler
@@ -31,7 +29,7 @@ def fit_ours(data):
 
 def fit_peer(data):
     X, model = data
-    network = copy.deepcopy(model.module_).train()
+    network = model._network()  # with first weights, as ours begins
     scheduler = DDPMScheduler(STEPS, clip_sample=False)
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
     rows = torch.as_tensor((X - model.mean_[0]) / model.scale_[0])[:, None]

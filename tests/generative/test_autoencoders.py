@@ -195,6 +195,45 @@ def test_both_gradients_of_the_importance_bound_have_one_mean(rng):
     assert first.abs().max() > 0.2
 
 
+def test_the_doubly_reparameterised_gradient_is_its_formula_draw_by_draw(rng):
+    r"""Of the encoder :math:`\sum_k \tilde w_k^2\, \partial_z \log w_k\, \partial_\phi z_k`.
+
+    With a scalar z and linear networks every slope is written out.
+    """
+    module, density = linear_gaussian(rng)
+    x, k = density.rvs(6, random_state=0), 4
+    losses = negative_importance_bound(k, "doubly_reparameterized")(
+        module, (torch.as_tensor(x),), draws(6)
+    )
+    names = dict(module.named_parameters())
+    found = dict(zip(names, torch.autograd.grad(losses.sum(), list(names.values())), strict=True))
+    noise = draws(6).normal(k, 1, dtype=torch.float64).numpy()[..., 0]
+    W, b, log_deviation, bias = (
+        names[name].detach().numpy()[part]
+        for name, part in [
+            ("decoder.layers.0.weight", (slice(3), 0)),
+            ("decoder.layers.0.bias", slice(3)),
+            ("decoder.layers.0.bias", slice(3, 6)),
+            ("encoder.layers.0.bias", slice(2)),
+        ]
+    )
+    gain, scale = names["encoder.layers.0.weight"].detach().numpy()[0], np.exp(bias[1])
+    mean = (x @ gain + bias[0])[:, None]
+    z = mean + scale * noise
+    left, deviation = x[:, None] - z[..., None] * W - b, np.exp(log_deviation)
+    log_weights = norm(0, deviation).logpdf(left).sum(-1) + norm.logpdf(z)
+    log_weights -= norm(mean, scale).logpdf(z)
+    shares = softmax(log_weights, axis=1)
+    slope = (left / deviation**2 * W).sum(-1) - z + (z - mean) / scale**2
+    pull = -(shares**2) * slope
+    np.testing.assert_allclose(
+        found["encoder.layers.0.bias"], [pull.sum(), (pull * scale * noise).sum()], rtol=1e-10
+    )
+    np.testing.assert_allclose(found["encoder.layers.0.weight"][0], pull.sum(1) @ x, rtol=1e-10)
+    offset = -np.einsum("nk,nkd->d", shares, left / deviation**2)  # once, in the decoder
+    np.testing.assert_allclose(found["decoder.layers.0.bias"][:3], offset, rtol=1e-10)
+
+
 def test_the_linear_model_has_the_likelihood_of_factor_analysis(rng):
     X = rng.normal(size=(150, 1)) @ [[1.0, -0.8, 0.5, 0.0]] + rng.normal(size=(150, 4)) * 0.5
     X = X * [1, 10, 1, 1] + [0, 5, 0, 0]

@@ -1,13 +1,20 @@
 """Diffusion: closed forms on Gaussian data, samplers, guidance, tables and images."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
-from torch.distributions import Normal
+from torch.distributions import Normal, kl_divergence
 
 from panlearn.generative import DiffusionModel
-from panlearn.generative._diffusion import NoiseSchedule, bound, denoising_losses
+from panlearn.generative._diffusion import (
+    NoiseSchedule,
+    bound,
+    denoising_losses,
+    variational_losses,
+)
 from panlearn.generative._diffusion import reverse as states_back
 from panlearn.neural._draws import Draws, Share
 
@@ -40,6 +47,17 @@ def test_noise_step_by_step_is_noise_at_once(kind):
         assert mean == pytest.approx(np.sqrt(left), rel=1e-12)
         assert variance == pytest.approx(1 - left, rel=1e-12)
     assert schedule.left[-1] < 1e-3
+
+
+def test_schedules_are_those_of_the_papers():
+    """Nichol and Dhariwal's cosine; Ho, Jain and Abbeel's line, steeper where it is shorter."""
+    curve = [math.cos((t / 100 + 0.008) / 1.008 * math.pi / 2) ** 2 for t in range(100)]
+    left = NoiseSchedule("cosine", 100).left.numpy()
+    np.testing.assert_allclose(left[:-1], np.array(curve[1:]) / curve[0], rtol=1e-10)
+    assert left[-1] == pytest.approx(left[-2] * 0.001)  # of the last step more would be lost
+    betas = NoiseSchedule("linear", 1000).betas
+    np.testing.assert_allclose(betas[[0, 500, -1]], [1e-4, 1e-4 + 0.0199 * 500 / 999, 0.02])
+    np.testing.assert_allclose(NoiseSchedule("linear", 250).betas[[0, -1]], [4e-4, 0.08])
 
 
 def test_the_posterior_is_that_of_bayes(rng):
@@ -112,6 +130,48 @@ def test_the_loss_of_the_best_network_is_known():
     left = schedule.left
     expected = (left * variance / (left * variance + 1 - left)).mean()
     assert losses.mean().item() == pytest.approx(expected.item(), rel=0.02)
+
+
+def test_a_learned_variance_lies_between_the_two_and_pays_by_divergence(rng):
+    """Against PyTorch's own KL of normals, and at the first step minus a log density."""
+    schedule = NoiseSchedule("cosine", 30)
+    x, noise, origin = (torch.as_tensor(rng.normal(size=(4, 3))) for _ in range(3))
+    share, t = torch.as_tensor(rng.uniform(size=(4, 3))), torch.tensor([0, 1, 15, 29])
+    noisy = schedule.noised(x, noise, t)
+    found = variational_losses(schedule, x, noisy, origin, share, t)
+    left = [1.0, *schedule.left.tolist()]
+    for row, step in enumerate(t.tolist()):
+        beta = schedule.betas[step].item()
+        small = beta * (1 - left[step]) / (1 - left[step + 1])
+        low = small or schedule.betas[1].item() * (1 - left[1]) / (1 - left[2])
+        variance = beta ** share[row] * min(low, beta) ** (1 - share[row])
+        means = [
+            (1 - beta) ** 0.5 * (1 - left[step]) / (1 - left[step + 1]) * noisy[row]
+            + left[step] ** 0.5 * beta / (1 - left[step + 1]) * start[row]
+            for start in (x, origin)
+        ]
+        model = Normal(means[1], variance.sqrt())
+        if step:
+            expected = kl_divergence(Normal(means[0], small**0.5), model).mean()
+        else:
+            expected = -model.log_prob(x[row]).mean()
+        assert found[row].item() == pytest.approx(expected.item(), rel=1e-9)
+
+
+def test_the_bound_teaches_a_learned_variance_alone(rng):
+    schedule, n = NoiseSchedule("cosine", 20), 6
+    x = torch.as_tensor(rng.normal(size=(n, 2)))
+    said, raw = (torch.as_tensor(rng.normal(size=(n, 2))).requires_grad_() for _ in range(2))
+    losses = {
+        learned: denoising_losses(schedule, "velocity", learned, 0.0)(
+            lambda x, t: (said, raw.sigmoid()), (x,), draws(n)
+        )
+        for learned in (False, True)
+    }
+    plain, _ = torch.autograd.grad(losses[False].sum(), (said, raw), allow_unused=True)
+    whole, variance = torch.autograd.grad(losses[True].sum(), (said, raw))
+    torch.testing.assert_close(whole, plain)
+    assert variance.abs().min() > 0
 
 
 @pytest.mark.parametrize("variance", ["small", "large"])
@@ -200,6 +260,23 @@ def test_samplers_and_guidance_are_chosen_after_fit(rng):
     assert means["guided"] > means["ddim"]
     mixed = model.set_params(guidance=1.0).sample(600, random_state=0)
     assert (mixed.mean(axis=1) > 2).mean() == pytest.approx(y.mean(), abs=0.1)
+
+
+def test_guidance_goes_on_along_the_line_from_no_label_to_the_label(rng):
+    """In one step of "ddim" a sample is linear in what the network says."""
+    X, y = rng.normal(size=(40, 2)) + 100, np.array(["a", "b"] * 20)
+    model = DiffusionModel(8, 6, sampler="ddim", n_sampling_steps=1, clip=False, max_epochs=3)
+    model.set_params(random_state=0).fit(X, y)
+    drawn = {
+        (label, guidance): model.set_params(guidance=guidance).sample(5, random_state=2, y=label)
+        for label in "ab"
+        for guidance in (0.0, 1.0, 3.5)
+    }
+    np.testing.assert_array_equal(drawn["a", 0.0], drawn["b", 0.0])
+    assert not np.allclose(drawn["a", 1.0], drawn["b", 1.0], rtol=0, atol=1e-3)
+    for label in "ab":
+        alone, given, guided = (drawn[label, guidance] for guidance in (0.0, 1.0, 3.5))
+        np.testing.assert_allclose(guided, alone + 3.5 * (given - alone), rtol=1e-9)
 
 
 def test_the_way_back_goes_from_noise_to_the_sample(rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from panlearn.generative import ScoreModel
 from panlearn.generative._score import (
@@ -46,6 +46,18 @@ def test_scales_solve_the_equation_of_the_process(name):
     np.testing.assert_allclose(slope, 2 * f * sigma.square() + g2, rtol=1e-6)
     zero = process.scales(torch.zeros(1, dtype=torch.float64))
     assert (zero[0].item(), zero[1].item()) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_times_are_found_by_the_ratio_of_noise_to_data(name):
+    """Whose logarithm grows by g^2 / sigma^2: uniform in it, a time comes as likelihood asks."""
+    process, t, h = PROCESSES[name](), torch.linspace(0.001, 1, 9, dtype=torch.float64), 1e-7
+    np.testing.assert_allclose(process.when(process.log_ratio(t)), t, rtol=1e-9)
+    single = process.when(process.log_ratio(t.float()))
+    np.testing.assert_allclose(single, t, rtol=1e-3)
+    slope = (process.log_ratio(t + h) - process.log_ratio(t - h)) / (2 * h)
+    (_, sigma), (_, g2) = process.scales(t), process.rates(t)
+    np.testing.assert_allclose(slope, g2 / sigma.square(), rtol=1e-6)
 
 
 def test_the_trace_is_that_of_the_jacobian(rng):
@@ -134,30 +146,48 @@ def test_the_flow_goes_there_and_back():
 
 @pytest.mark.parametrize("matching", ["denoising", "sliced", "explicit"])
 def test_a_table_is_learned(matching, rng):
+    """Enough rows that the truth, by which new ones are judged, is what they say."""
     scale, mean = np.array([1000.0, 1.0]), np.array([5.0, 7.0])
-    X = rng.normal(size=(300, 2)) @ np.linalg.cholesky(COVARIANCE).T * scale + mean
-    X = np.hstack([X, np.full((300, 1), 4.0)])
+    drawn = rng.normal(size=(2200, 2)) @ np.linalg.cholesky(COVARIANCE).T * scale + mean
+    rows = np.hstack([drawn, np.full((2200, 1), 4.0)])
     model = ScoreModel(
         (32, 32),
         matching=matching,
-        max_epochs=60,
+        max_epochs=30,
         learning_rate=5e-3,
         n_sampling_steps=50,
         random_state=0,
-    ).fit(X)
-    drawn = model.sample(1000, random_state=0)
-    assert (drawn[:, 2] == 4).all()
-    ours, real = np.cov((drawn[:, :2] / scale).T), np.cov((X[:, :2] / scale).T)
-    np.testing.assert_allclose(ours, real, atol=0.2)
-    truth = multivariate_normal(mean, COVARIANCE * np.outer(scale, scale))
-    rows = X[:50]
-    error = model.score_samples(rows) - truth.logpdf(rows[:, :2])
-    assert np.median(np.abs(error)) < 0.12
-    assert abs(error.mean()) < 0.05
-    slopes = -np.linalg.solve(truth.cov, (rows[:, :2] - mean).T).T * scale
-    off = model.gradient(rows)[:, :2] * scale - slopes
-    assert np.linalg.norm(off) < 0.4 * np.linalg.norm(slopes)
-    assert (model.gradient(rows)[:, 2] == 0).all()
+    ).fit(rows[:2000])
+    made = model.sample(1000, random_state=0)
+    assert (made[:, 2] == 4).all()
+    np.testing.assert_allclose(np.cov((made[:, :2] / scale).T), COVARIANCE, atol=0.2)
+    truth, new = multivariate_normal(mean, COVARIANCE * np.outer(scale, scale)), rows[2000:]
+    error = model.score_samples(new) - truth.logpdf(new[:, :2])
+    assert np.median(np.abs(error)) < 0.1
+    assert abs(error.mean()) < 0.02
+    slopes = -np.linalg.solve(truth.cov, (new[:, :2] - mean).T).T * scale
+    off = model.gradient(new)[:, :2] * scale - slopes
+    assert np.linalg.norm(off) < 0.25 * np.linalg.norm(slopes)
+    assert (model.gradient(new)[:, 2] == 0).all()
+
+
+def test_slopes_of_a_mixture_are_those_of_the_closed_form(rng):
+    """Smoothed by the noise of time 0.001, whose variance of standardised rows is 0.00011."""
+    centres, spreads = np.array([-2.0, 3.0]), np.array([0.5, 1.0])
+    learned, new = (
+        centres[k] + spreads[k] * rng.normal(size=len(k))
+        for k in (rng.integers(2, size=2000), rng.integers(2, size=200))
+    )
+    options = dict(max_epochs=25, learning_rate=5e-3, random_state=0)
+    model = ScoreModel((32, 32), **options).fit(learned[:, None])
+    smoothed = np.sqrt(spreads**2 + 0.00011 * model.scale_**2)
+    shares = norm(centres, smoothed).pdf(new[:, None])
+    shares /= shares.sum(axis=1, keepdims=True)
+    slopes = (shares * (centres - new[:, None]) / smoothed**2).sum(axis=1)
+    off = model.gradient(new[:, None])[:, 0] - slopes
+    assert np.linalg.norm(off) < 0.45 * np.linalg.norm(slopes)  # 0.6 without mirrored noise
+    truth = np.log(norm(centres, spreads).pdf(new[:, None]).mean(axis=1))
+    assert truth.mean() - model.score(new[:, None]) < 0.05
 
 
 @pytest.mark.parametrize("process", ["vp", "ve"])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
+from torch.nn import functional as F
 
 from panlearn.neural._draws import Draws
 
@@ -36,6 +37,15 @@ class Process(ABC):
     def rates(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         r""":math:`f(t)` and :math:`g(t)^2`."""
 
+    @abstractmethod
+    def when(self, log_ratio: torch.Tensor) -> torch.Tensor:
+        r"""The time at which :math:`\log(\sigma^2 / a^2)` is what is said."""
+
+    def log_ratio(self, t: torch.Tensor) -> torch.Tensor:
+        r""":math:`\log(\sigma^2 / a^2)`, whose slope in t is :math:`g^2 / \sigma^2`."""
+        a, sigma = self.scales(t)
+        return 2 * (sigma / a).log()
+
 
 class VariancePreserving(Process):
     r""":math:`f = -\beta(t) / 2`, :math:`g^2 = \beta(t)`, with :math:`\beta = 0.1 + 19.9 t`."""
@@ -49,6 +59,11 @@ class VariancePreserving(Process):
         """Minus half of beta, and beta."""
         beta = 0.1 + 19.9 * t
         return -beta / 2, beta
+
+    def when(self, log_ratio: torch.Tensor) -> torch.Tensor:
+        """The root of a square: the integral of beta is the log of one over a squared."""
+        integral = F.softplus(log_ratio)
+        return ((0.1**2 + 2 * 19.9 * integral).sqrt() - 0.1) / 19.9
 
 
 class VarianceExploding(Process):
@@ -66,6 +81,11 @@ class VarianceExploding(Process):
         log_ratio = math.log(self.end / self.low)
         grown = self.low * (self.end / self.low) ** t
         return torch.zeros_like(t), 2 * log_ratio * grown.square()
+
+    def when(self, log_ratio: torch.Tensor) -> torch.Tensor:
+        """The log of the deviation that has grown, over that of all time."""
+        log_grown = torch.log1p(log_ratio.exp() / self.low**2) / 2
+        return log_grown / math.log(self.end / self.low)
 
 
 PROCESSES: dict[str, type[Process]] = {"vp": VariancePreserving, "ve": VarianceExploding}
@@ -92,22 +112,36 @@ def trace_of_slope(score: Score, x: torch.Tensor, t: torch.Tensor) -> tuple[Any,
 def score_losses(process: Process, method: Literal["denoising", "sliced", "explicit"]) -> Any:
     r"""Losses of rows, at a random time each, weighted by :math:`\sigma(t)^2`.
 
+    Times are uniform in :math:`\log(\sigma^2 / a^2)`, so that a time t comes as often as
+    :math:`g^2 / \sigma^2` says: the mean loss is then, but for constants, a bound of minus the log
+    likelihood (Song, Durkan, Murray, Ermon, 2021).
+
     .. math::
         \lVert \sigma s(x_t, t) + \varepsilon \rVert^2, \qquad
         \sigma^2 \bigl( \tfrac12 \lVert s \rVert^2 + v^\top \nabla s\, v \bigr), \qquad
         \sigma^2 \bigl( \tfrac12 \lVert s \rVert^2 + \operatorname{tr} \nabla s \bigr)
 
-    for "denoising", "sliced", with a random v of signs, and "explicit".
+    for "denoising", "sliced", with a random v of signs, and "explicit". Denoising sees each noise
+    and its mirror image: of a score that is smooth the two say the same, and the noise in their
+    gradients, which is one over sigma in the score, cancels.
     """
+    low, high = process.log_ratio(torch.tensor([FIRST, 1.0], dtype=torch.float64)).tolist()
 
     def objective(score: Score, batch: Any, step: Any) -> torch.Tensor:
         x = batch[0]
-        t = FIRST + (1 - FIRST) * step.uniform(dtype=x.dtype)
+        t = process.when(low + (high - low) * step.uniform(dtype=x.dtype))
         noise = step.normal(*x.shape[1:], dtype=x.dtype)
         a, sigma = process.scales(t)
         noisy = _wide(a, x) * x + _wide(sigma, x) * noise
         if method == "denoising":
-            return (_wide(sigma, x) * score(noisy, t) + noise).square().flatten(1).mean(1)
+            mirrored = 2 * _wide(a, x) * x - noisy
+            missed = torch.stack(
+                [
+                    _wide(sigma, x) * score(noisy, t) + noise,
+                    _wide(sigma, x) * score(mirrored, t) - noise,
+                ]
+            )
+            return missed.square().mean(0).flatten(1).mean(1)
         if method == "explicit":
             said, trace = trace_of_slope(score, noisy, t)
         else:
