@@ -2,7 +2,8 @@
 
 Numba keeps what it compiled beside the source, and there alone if the home cannot be written; it
 looks at the source file of a kernel, not at those of the kernels that it calls. Numba itself is
-imported when the first kernel runs, by `compilation`, which says how one is made.
+imported when the first kernel is compiled or read, by `compilation`, which says how one is made;
+`interpretation` runs those as they are written that are done before Numba would have begun.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from panlearn.core import interpretation
+
 _FILES: set[str] = set()  # those with kernels
 _DIGESTS: dict[str, str] = {}  # of each of them, those that it calls included
 _LOCK = threading.RLock()
@@ -25,13 +28,19 @@ _LOCK = threading.RLock()
 watchers: list[Callable[[bool], None]] = []
 
 
-def jit(function: Callable | None = None, **options: Any) -> Any:
+def jit(
+    function: Callable | None = None, *, plain: Callable[..., float] | None = None, **options: Any
+) -> Any:
     """Compile a function on first use, let go of the interpreter's lock, keep what was compiled.
 
     Parameters
     ----------
     function : callable
         A loop over arrays. Without one, a decorator with the options is returned.
+    plain : callable, optional
+        Says of the arguments about how many microseconds Python itself takes for the function as it
+        is written. Short calls are made like that while nothing is compiled, so it is for kernels
+        alone that give the same bits either way: no ``fastmath``, no ``**``, no logarithm of NumPy.
     **options
         Those of `numba.njit`; ``nogil=True`` is the default.
 
@@ -55,8 +64,8 @@ def jit(function: Callable | None = None, **options: Any) -> Any:
     3.0
     """
     if function is None:
-        return functools.partial(jit, **options)
-    return Kernel(function, {"nogil": True, **options})
+        return functools.partial(jit, plain=plain, **options)
+    return Kernel(function, {"nogil": True, **options}, plain)
 
 
 class Kernel:
@@ -70,14 +79,23 @@ class Kernel:
         Options of Numba, which looks for them under this name.
     """
 
-    def __init__(self, function: Callable, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        function: Callable,
+        options: dict[str, Any],
+        plain: Callable[..., float] | None = None,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
         self.targetoptions = options
+        self.plain = plain
+        self.spent = 0.0  # microseconds in the interpreter
         _FILES.add(self.py_func.__code__.co_filename)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the compiled function."""
+        """Run the compiled function, or a short one as it is written if nothing is compiled."""
+        if "entry" not in vars(self) and self._is_short(arguments):
+            return interpretation.run(self, arguments)
         try:
             return self.entry(*arguments)
         except SystemError as error:  # Ctrl-C while it ran, which Numba may give back like this
@@ -87,6 +105,25 @@ class Kernel:
             if cause is not None:
                 raise cause from None
             raise
+
+    def _is_short(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether to run as it is written: all such calls together take less than compiling."""
+        if self.plain is None or not interpretation.allowed or self._is_kept:
+            return False
+        self.spent += self.plain(*arguments)
+        return self.spent <= interpretation.MOST
+
+    @functools.cached_property
+    def _is_kept(self) -> bool:
+        """Whether it was compiled before, for whatever types."""
+        file = Path(self.py_func.__code__.co_filename)
+        name = f"{file.stem}.{self.__qualname__}-*.nbi"
+        stamp = digest(self.py_func).encode()
+        return any(
+            stamp in index.read_bytes()
+            for folder in folders(str(file.parent))[0]
+            for index in Path(folder).glob(name)
+        )
 
     def __reduce__(self) -> str:
         return self.__qualname__

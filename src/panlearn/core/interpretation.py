@@ -1,0 +1,72 @@
+"""Kernels as they are written, run by Python: for a first call that ends before Numba would begin.
+
+A kernel that is compiled takes seconds before it does anything; a few thousand steps of its loops
+take Python milliseconds. It is the same function, and so are those that it calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from panlearn.core.jit import Kernel
+
+# Microseconds that a kernel may take of a process before it is compiled, which takes longer.
+MOST = 500_000
+allowed = True
+
+
+@contextlib.contextmanager
+def forbidden() -> Iterator[None]:
+    """Compile whatever is called inside."""
+    global allowed
+    before, allowed = allowed, False
+    try:
+        yield
+    finally:
+        allowed = before
+
+
+def run(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
+    """Call a kernel as if it were compiled: numbers wrap around in silence, plain ones return."""
+    with np.errstate(all="ignore"):
+        return _returned(as_written(kernel)(*map(_seen, arguments)))
+
+
+def as_written(kernel: Kernel) -> FunctionType:
+    """Give the function of a kernel, for which the kernels that it calls are functions too."""
+    if "written" not in vars(kernel):
+        function = kernel.py_func
+        scope = {"__builtins__": __builtins__, "__name__": function.__name__}
+        kernel.written = FunctionType(
+            function.__code__, scope, closure=function.__closure__, argdefs=function.__defaults__
+        )
+        for name in function.__code__.co_names:
+            if name in function.__globals__:
+                value = function.__globals__[name]
+                scope[name] = as_written(value) if isinstance(value, type(kernel)) else value
+    return kernel.written
+
+
+def _seen(argument: Any) -> Any:
+    """Let the fields of records be attributes, as Numba does."""
+    if isinstance(argument, np.ndarray) and argument.dtype.names:
+        return argument.view(np.recarray)
+    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        return type(argument)(*map(_seen, argument))
+    return argument
+
+
+def _returned(result: Any) -> Any:
+    """Turn the numbers of NumPy into those of Python, as Numba does."""
+    if isinstance(result, np.generic):
+        return result.item()
+    if isinstance(result, tuple):
+        made = map(_returned, result)
+        return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
+    return result
