@@ -130,7 +130,7 @@ def product(records):
 
 @pytest.mark.usefixtures("nothing_kept")
 def test_short_calls_are_interpreted_until_they_add_up_or_code_is_there():
-    kernel = jit(product, plain=lambda records: 150_000 * len(records))
+    kernel = jit(product, plain=lambda records: 300_000 * len(records))
     records = np.full(2, 2**40 + 1, [("factor", np.uint64)])
     written = kernel(records)
     assert not kernel.signatures

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from panlearn.core.jit import Kernel
 
 # Microseconds that a kernel may take of a process before it is compiled, which takes longer.
-MOST = 500_000
+MOST = 1_000_000
 allowed = True
 
 
