@@ -35,22 +35,24 @@ def forbidden() -> Iterator[None]:
 def run(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
     """Call a kernel as if it were compiled: numbers wrap around in silence, plain ones return."""
     with np.errstate(all="ignore"):
-        return _returned(as_written(kernel)(*map(_seen, arguments)))
+        if kernel.written is None:
+            kernel.written = _as_written(kernel, {})
+        return _returned(kernel.written(*map(_seen, arguments)))
 
 
-def as_written(kernel: Kernel) -> FunctionType:
+def _as_written(kernel: Kernel, made: dict[Kernel, FunctionType]) -> FunctionType:
     """Give the function of a kernel, for which the kernels that it calls are functions too."""
-    if "written" not in vars(kernel):
+    if kernel not in made:
         function = kernel.py_func
-        scope = {"__builtins__": __builtins__, "__name__": function.__name__}
-        kernel.written = FunctionType(
+        scope = {"__builtins__": __builtins__, "__name__": function.__module__}
+        made[kernel] = FunctionType(
             function.__code__, scope, closure=function.__closure__, argdefs=function.__defaults__
         )
         for name in function.__code__.co_names:
             if name in function.__globals__:
                 value = function.__globals__[name]
-                scope[name] = as_written(value) if isinstance(value, type(kernel)) else value
-    return kernel.written
+                scope[name] = _as_written(value, made) if isinstance(value, type(kernel)) else value
+    return made[kernel]
 
 
 def _seen(argument: Any) -> Any:

@@ -90,6 +90,7 @@ class Kernel:
         self.targetoptions = options
         self.plain = plain
         self.spent = 0.0  # microseconds in the interpreter
+        self.written: FunctionType | None = None  # what is interpreted
         _FILES.add(self.py_func.__code__.co_filename)
 
     def __call__(self, *arguments: Any) -> Any:
