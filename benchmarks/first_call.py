@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -44,13 +45,15 @@ def main(only: str = "") -> None:
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 120)
-    imports = import_seconds()
+    imports = {} if only else import_seconds()
     table = Table("import", "seconds", "times sklearn.linear_model", title="imports")
-    reference = imports["sklearn.linear_model"]
     for name, seconds in imports.items():
+        reference = imports["sklearn.linear_model"]
         table.add_row(name, f"{seconds:.2f}", f"{seconds / reference:.2f}")
-    console.print(table)
-    rows = first_fits(only)
+    if imports:
+        console.print(table)
+    with tempfile.TemporaryDirectory() as kept:
+        rows = list(first_fits(kept, only))
     table = Table("first fit", "cold", "warm", "scikit-learn", title="seconds of the processor")
     for row in sorted(rows, key=lambda row: -row.cold):
         cells = [
@@ -62,7 +65,7 @@ def main(only: str = "") -> None:
     console.print(table)
     if not only:
         fits = [asdict(row) for row in rows]
-        content = {"machine": machine(), "rows": [], "imports": imports, "fits": fits}
+        content = {"machine": machine(), "rows": [], "growth": {}, "imports": imports, "fits": fits}
         (RESULTS / "first_call.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -75,15 +78,17 @@ def import_seconds() -> dict[str, float]:
     }
 
 
-def first_fits(only: str = "") -> list[FirstFit]:
-    """Fit every class of the families with kernels, twice, in processes of their own."""
+def first_fits(kept: str, only: str = "") -> Iterator[FirstFit]:
+    """Fit every class of the families with kernels in processes of their own.
+
+    `kept` is a folder for what is compiled, so that most is compiled once.
+    """
     from sklearn.utils.discovery import all_estimators
 
     from panlearn.cli.trials import kernels
     from panlearn.core.estimator import Estimator
 
     peers = dict(all_estimators())
-    rows = []
     for family in panlearn.FAMILIES:
         if family in DEEP or not kernels(family):
             continue
@@ -93,16 +98,16 @@ def first_fits(only: str = "") -> list[FirstFit]:
             method = f"{family}.{name}"
             if only not in method or not (isinstance(cls, type) and issubclass(cls, Estimator)):
                 continue
-            with tempfile.TemporaryDirectory() as cold, tempfile.TemporaryDirectory() as warm:
-                first = _in_fork(first_fit, cls, cold)
-                _in_fork(compiled_fit, cls, warm)
-                later = _in_fork(first_fit, cls, warm)
+            with tempfile.TemporaryDirectory() as empty:
+                cold = _in_fork(first_fit, cls, empty)
+            _in_fork(compiled_fit, cls, kept)
+            warm = _in_fork(first_fit, cls, kept)
             peer = None
             if name in peers and family not in ("text", "retrieval"):
-                peer = _in_fork(first_fit, peers[name], cold)
-            rows.append(FirstFit(method, first, later, peer))
-            print(rows[-1], file=sys.stderr)
-    return rows
+                peer = _in_fork(first_fit, peers[name], kept)
+            row = FirstFit(method, cold, warm, peer)
+            print(row, file=sys.stderr)
+            yield row
 
 
 def _in_fork(function: Any, *arguments: Any) -> float:

@@ -92,7 +92,7 @@ def test_the_interpreter_gives_the_bits_of_the_compiled_kernel(monkeypatch, fami
     compiled = Kernel.__call__
 
     def both(kernel, *arguments):
-        if kernel.plain is None or kernel.plain(*arguments) > interpretation.MOST:
+        if kernel.plain is None or kernel.plain(*arguments) > interpretation.COMPILING:
             return compiled(kernel, *arguments)
         own = copy.deepcopy(arguments)
         written = interpretation.run(kernel, own)
@@ -141,12 +141,15 @@ def test_short_calls_are_interpreted_until_they_add_up_or_code_is_there():
     later = jit(product, plain=kernel.plain)  # as in the next process
     assert bits(later(records)) == bits(written)
     assert sum(later.entry.stats.cache_hits.values()) == 1
+    short = jit(product, plain=len)  # over before Numba would have been imported
+    assert bits(short(records)) == bits(written)
+    assert not short.signatures
 
 
 @pytest.mark.usefixtures("nothing_kept")
 def test_long_calls_and_what_is_to_be_compiled_are_compiled():
     records = np.full(2, 3, [("factor", np.uint64)])
-    long = jit(product, plain=lambda records: interpretation.MOST + 1)
+    long = jit(product, plain=lambda records: interpretation.COMPILING + 1)
     with interpretation.forbidden():
         jit(product, plain=len)(records)
     assert not long.signatures

@@ -69,7 +69,7 @@ def jit(
 
 
 class Kernel:
-    """A function that is compiled when it is first called.
+    """A function that is compiled when it is first called for long.
 
     Attributes
     ----------
@@ -108,11 +108,13 @@ class Kernel:
             raise
 
     def _is_short(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether to run as it is written: all such calls together take less than compiling."""
-        if self.plain is None or not interpretation.allowed or self._is_kept:
+        """Whether to run as it is written: all such calls take less than compiling, or reading."""
+        if self.plain is None or not interpretation.allowed:
             return False
         self.spent += self.plain(*arguments)
-        return self.spent <= interpretation.MOST
+        if self.spent <= interpretation.READING:
+            return True
+        return self.spent <= interpretation.COMPILING and not self._is_kept
 
     @functools.cached_property
     def _is_kept(self) -> bool:
