@@ -12,6 +12,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -112,7 +113,7 @@ class Kernel:
         if self.plain is None or not interpretation.allowed:
             return False
         self.spent += self.plain(*arguments)
-        if self.spent <= interpretation.READING:
+        if self.spent <= interpretation.READING and "numba" not in sys.modules:
             return True
         return self.spent <= interpretation.COMPILING and not self._is_kept
 
