@@ -110,7 +110,7 @@ def test_the_interpreter_gives_the_bits_of_the_compiled_kernel(monkeypatch, fami
     compiled = Kernel.__call__
 
     def both(kernel, *arguments):
-        if kernel.plain is None or kernel.plain(*arguments) > interpretation.COMPILING:
+        if kernel.plain is None or kernel.plain(*arguments) > 1e6 * kernel.patience:
             return compiled(kernel, *arguments)
         own = copy.deepcopy(arguments)
         written = interpretation.run(kernel, own)
@@ -168,7 +168,12 @@ def test_short_calls_are_interpreted_until_they_add_up_or_code_is_there(monkeypa
 @pytest.mark.usefixtures("nothing_kept")
 def test_long_calls_and_what_is_to_be_compiled_are_compiled():
     records = np.full(2, 3, [("factor", np.uint64)])
-    long = jit(product, plain=lambda records: interpretation.COMPILING + 1)
+    long = jit(product, plain=lambda records: 1_000_001)
+    many = jit(product, plain=len, patience=2.0)
+    many.expect(1_000_000)
+    assert "entry" not in vars(many)
+    many.expect(2_000_001)
+    assert "entry" in vars(many)
     with interpretation.forbidden():
         jit(product, plain=len)(records)
     assert not long.signatures

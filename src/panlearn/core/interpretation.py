@@ -16,9 +16,9 @@ import numpy as np
 if TYPE_CHECKING:
     from panlearn.core.jit import Kernel
 
-# Microseconds of a process that a kernel may take before it is compiled, which takes longer; or, if
-# it is kept, before it is read, for which Numba is imported, and that alone takes twice as long.
-COMPILING, READING = 1_000_000, 100_000
+# Microseconds of a process that a kernel may take if it is kept, before it is read: to import Numba
+# for that takes twice as long.
+READING = 100_000
 allowed = True
 
 

@@ -30,7 +30,11 @@ watchers: list[Callable[[bool], None]] = []
 
 
 def jit(
-    function: Callable | None = None, *, plain: Callable[..., float] | None = None, **options: Any
+    function: Callable | None = None,
+    *,
+    plain: Callable[..., float] | None = None,
+    patience: float = 1.0,
+    **options: Any,
 ) -> Any:
     """Compile a function on first use, let go of the interpreter's lock, keep what was compiled.
 
@@ -42,6 +46,9 @@ def jit(
         Says of the arguments about how many microseconds Python itself takes for the function as it
         is written. Short calls are made like that while nothing is compiled, so it is for kernels
         alone that give the same bits either way: no ``fastmath``, no ``**``, no logarithm of NumPy.
+    patience : float, default=1.0
+        How many seconds Python may take of a process before the kernel is compiled; more for one
+        that is compiled for long.
     **options
         Those of `numba.njit`; ``nogil=True`` is the default.
 
@@ -65,8 +72,8 @@ def jit(
     3.0
     """
     if function is None:
-        return functools.partial(jit, plain=plain, **options)
-    return Kernel(function, {"nogil": True, **options}, plain)
+        return functools.partial(jit, plain=plain, patience=patience, **options)
+    return Kernel(function, {"nogil": True, **options}, plain, patience)
 
 
 class Kernel:
@@ -85,11 +92,12 @@ class Kernel:
         function: Callable,
         options: dict[str, Any],
         plain: Callable[..., float] | None = None,
+        patience: float = 1.0,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
         self.targetoptions = options
-        self.plain = plain
+        self.plain, self.patience = plain, patience
         self.spent = 0.0  # microseconds in the interpreter
         self.written: FunctionType | None = None  # what is interpreted
         _FILES.add(self.py_func.__code__.co_filename)
@@ -115,7 +123,12 @@ class Kernel:
         self.spent += self.plain(*arguments)
         if self.spent <= interpretation.READING and "numba" not in sys.modules:
             return True
-        return self.spent <= interpretation.COMPILING and not self._is_kept
+        return self.spent <= 1e6 * self.patience and not self._is_kept
+
+    def expect(self, microseconds: float) -> None:
+        """Tell what Python would take for all calls to come; if that is too long, it takes none."""
+        if self.spent + microseconds > 1e6 * self.patience:
+            self.entry  # noqa: B018 - once it is there it is called
 
     @functools.cached_property
     def _is_kept(self) -> bool:
