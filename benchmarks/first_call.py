@@ -116,7 +116,7 @@ def _in_fork(function: Any, *arguments: Any) -> float:
     child = get_context("fork").Process(target=lambda: result.put(function(*arguments)))
     child.start()
     child.join()
-    return result.get() if child.exitcode == 0 else float("nan")
+    return float(result.get()) if child.exitcode == 0 else float("nan")
 
 
 def first_fit(cls: Any, folder: str) -> float:

@@ -6,6 +6,7 @@ take Python milliseconds. It is the same function, and so are those that it call
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 from collections.abc import Iterator
 from types import FunctionType
@@ -45,7 +46,7 @@ def _as_written(kernel: Kernel, made: dict[Kernel, FunctionType]) -> FunctionTyp
     """Give the function of a kernel, for which the kernels that it calls are functions too."""
     if kernel not in made:
         function = kernel.py_func
-        scope = {"__builtins__": __builtins__, "__name__": function.__module__}
+        scope: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
         made[kernel] = FunctionType(
             function.__code__, scope, closure=function.__closure__, argdefs=function.__defaults__
         )
