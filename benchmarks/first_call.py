@@ -1,8 +1,9 @@
 """``python -m benchmarks first_call``: what the first fit costs, and what an import costs.
 
 Each class is fitted to 300 rows, once, in a process of its own: *cold* with nothing compiled,
-*warm* in the next process, which reads what the first one kept. Seconds are those of the processor;
-what is imported before is not counted in a fit, and stands in a table of its own.
+*warm* in another process after ``panlearn warm``, which reads what that kept. Seconds are those of
+the processor; what is imported before is not counted in a fit, and stands in a table of its own.
+The processes are forks of one that has imported the families, but not Numba, which counts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +45,15 @@ def main(only: str = "") -> None:
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 120)
-    imports = import_seconds()
+    imports = {} if only else import_seconds()
     table = Table("import", "seconds", "times sklearn.linear_model", title="imports")
-    reference = imports["sklearn.linear_model"]
     for name, seconds in imports.items():
+        reference = imports["sklearn.linear_model"]
         table.add_row(name, f"{seconds:.2f}", f"{seconds / reference:.2f}")
-    console.print(table)
-    rows = first_fits(only)
+    if imports:
+        console.print(table)
+    with tempfile.TemporaryDirectory() as kept:
+        rows = list(first_fits(kept, only))
     table = Table("first fit", "cold", "warm", "scikit-learn", title="seconds of the processor")
     for row in sorted(rows, key=lambda row: -row.cold):
         cells = [
@@ -60,7 +65,7 @@ def main(only: str = "") -> None:
     console.print(table)
     if not only:
         fits = [asdict(row) for row in rows]
-        content = {"machine": machine(), "rows": [], "imports": imports, "fits": fits}
+        content = {"machine": machine(), "rows": [], "growth": {}, "imports": imports, "fits": fits}
         (RESULTS / "first_call.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -73,15 +78,17 @@ def import_seconds() -> dict[str, float]:
     }
 
 
-def first_fits(only: str = "") -> list[FirstFit]:
-    """Fit every class of the families with kernels, twice, in processes of their own."""
+def first_fits(kept: str, only: str = "") -> Iterator[FirstFit]:
+    """Fit every class of the families with kernels in processes of their own.
+
+    `kept` is a folder for what is compiled, so that most is compiled once.
+    """
     from sklearn.utils.discovery import all_estimators
 
     from panlearn.cli.trials import kernels
     from panlearn.core.estimator import Estimator
 
     peers = dict(all_estimators())
-    rows = []
     for family in panlearn.FAMILIES:
         if family in DEEP or not kernels(family):
             continue
@@ -91,20 +98,45 @@ def first_fits(only: str = "") -> list[FirstFit]:
             method = f"{family}.{name}"
             if only not in method or not (isinstance(cls, type) and issubclass(cls, Estimator)):
                 continue
-            with tempfile.TemporaryDirectory() as folder:
-                own = {**os.environ, "NUMBA_CACHE_DIR": folder}
-                cold, warm = (_first_fit(cls.__module__, name, own) for _ in range(2))
+            with tempfile.TemporaryDirectory() as empty:
+                cold = _in_fork(first_fit, cls, empty)
+            _in_fork(compiled_fit, cls, kept)
+            warm = _in_fork(first_fit, cls, kept)
             peer = None
             if name in peers and family not in ("text", "retrieval"):
-                peer = _first_fit(peers[name].__module__, name, own)
-            rows.append(FirstFit(method, cold, warm, peer))
-            print(rows[-1], file=sys.stderr)
-    return rows
+                peer = _in_fork(first_fit, peers[name], kept)
+            row = FirstFit(method, cold, warm, peer)
+            print(row, file=sys.stderr)
+            yield row
 
 
-def _first_fit(module: str, name: str, environment: Any) -> float:
-    code = f"from benchmarks.first_call import child; child({module!r}, {name!r})"
-    return float(_run(code, environment).splitlines()[-1])
+def _in_fork(function: Any, *arguments: Any) -> float:
+    """Call a function in a copy of this process."""
+    result = get_context("fork").SimpleQueue()
+    child = get_context("fork").Process(target=lambda: result.put(function(*arguments)))
+    child.start()
+    child.join()
+    return float(result.get()) if child.exitcode == 0 else float("nan")
+
+
+def first_fit(cls: Any, folder: str) -> float:
+    """Fit a class, its code in a folder; seconds of the processor."""
+    from panlearn.cli.trials import problem
+
+    os.environ["NUMBA_CACHE_DIR"] = folder
+    X, y = problem(cls)
+    warnings.simplefilter("ignore")
+    start = time.process_time()
+    cls().fit(*[X] if y is None else [X, y])
+    return time.process_time() - start
+
+
+def compiled_fit(cls: Any, folder: str) -> float:
+    """Do the same with everything compiled."""
+    from panlearn.core.interpretation import forbidden
+
+    with forbidden():
+        return first_fit(cls, folder)
 
 
 def _run(code: str, environment: Any) -> str:
@@ -115,18 +147,6 @@ def _run(code: str, environment: Any) -> str:
         command, env={**environment, "PYTHONPATH": path}, capture_output=True, text=True, check=True
     )
     return done.stdout
-
-
-def child(module: str, name: str) -> None:
-    """Fit one class and print what that took."""
-    from panlearn.cli.trials import problem
-
-    cls = getattr(importlib.import_module(module), name)
-    X, y = problem(cls)
-    warnings.simplefilter("ignore")
-    start = time.process_time()
-    cls().fit(*[X] if y is None else [X, y])
-    print(time.process_time() - start)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
 import json
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -54,3 +56,13 @@ def test_there_is_a_problem_for_every_class(family):
         if isinstance(cls, type) and hasattr(cls, "capabilities"):
             X, y = module.problem(cls, n=20)
             assert y is None or len(y) == len(X)
+
+
+def test_a_worker_that_grew_and_was_replaced_is_no_matter_for_the_user(monkeypatch):
+    class Pool(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            warnings.warn("A worker stopped while some jobs were given", UserWarning, stacklevel=1)
+            return super().submit(function, *arguments)
+
+    monkeypatch.setattr("joblib.externals.loky.ProcessPoolExecutor", Pool)
+    assert list(warming._in_processes(len, ["one"])) == [3]

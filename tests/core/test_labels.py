@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.utils.multiclass import check_classification_targets
 
-from panlearn.core.labels import class_weights, encode_labels
+from panlearn.core.labels import class_weights, encode_labels, few_integers
 
 NAMES = np.array(["a", "b", "c"])
 COUNT = np.array([1.0, 2.0, 3.0])
@@ -27,3 +28,22 @@ def test_weights_of_classes():
     for bad in (0, -1, np.nan, np.inf):
         with pytest.raises(ValueError, match="finite and positive"):
             class_weights({"a": bad}, NAMES, COUNT)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.arange(40) // 2, np.arange(40) % 2 == 0, np.array([100, -100] * 201, np.int8)],
+    ids=["integers", "booleans", "a range that int8 does not hold"],
+)
+def test_few_integers_are_labels_at_a_look_and_scikit_learn_has_no_objection(y):
+    assert few_integers(y)
+    check_classification_targets(y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.arange(40), np.arange(40) / 2, np.eye(4, dtype=int), list(range(3)), np.array([], int)],
+    ids=["all different", "floats", "a table", "a list", "nothing"],
+)
+def test_what_may_be_no_label_is_looked_at_more_closely(y):
+    assert not few_integers(y)

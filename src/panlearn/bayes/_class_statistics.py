@@ -51,14 +51,18 @@ class Labelled(NamedTuple):
 
     def sum_by_class(self, rows: Any) -> np.ndarray:
         """Weighted sums of dense or sparse rows in each class, (k, d)."""
-        (n, d), k = rows.shape, len(self.classes.labels)
-        if sparse.issparse(rows):
-            total = np.zeros((k, d))
-            csr = (rows.data, rows.indices, rows.indptr)
-            sparse_class_sums(*csr, self.codes, self.weight, total)
-            return total
-        picked = (self.weight, self.codes, np.arange(n + 1))
-        return sparse.csc_array(picked, shape=(k, n)) @ rows
+        if not sparse.issparse(rows):
+            return self.membership @ rows
+        total = np.zeros((len(self.classes.labels), rows.shape[1]))
+        csr = (rows.data, rows.indices, rows.indptr)
+        sparse_class_sums(*csr, self.codes, self.weight, total)
+        return total
+
+    @property
+    def membership(self) -> sparse.csc_array:
+        """The weight of each row in its class, (k, n)."""
+        n, k = len(self.codes), len(self.classes.labels)
+        return sparse.csc_array((self.weight, self.codes, np.arange(n + 1)), shape=(k, n))
 
 
 @dataclass(frozen=True)
@@ -217,10 +221,10 @@ def _centre(block: Labelled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     The means are subtracted twice: at a large offset the first are off by their rounding.
     """
-    rows, weight = block.dense, block.classes.count[:, None]
-    mean = block.sum_by_class(rows) / weight
+    rows, weight, membership = block.dense, block.classes.count[:, None], block.membership
+    mean = membership @ rows / weight
     rows = rows - mean[block.codes]
-    correction = block.sum_by_class(rows) / weight
+    correction = membership @ rows / weight
     rows -= correction[block.codes]
     return *_two_sum(mean, correction), rows
 

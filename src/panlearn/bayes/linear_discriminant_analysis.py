@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.extmath import safe_sparse_dot, svd_flip
+from sklearn.utils.extmath import safe_sparse_dot
 
 from panlearn.bayes._base import ClassLearner, log_of
 from panlearn.bayes._class_statistics import ClassRoots
@@ -20,7 +20,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.plain import known_rows
 from panlearn.core.sources import Rows
-from panlearn.core.statistics import _triangle
+from panlearn.core.statistics import _triangle, with_fixed_signs
 from panlearn.core.warning import warn
 from panlearn.linear._classifier import LinearClassifier
 
@@ -189,14 +189,14 @@ class LinearDiscriminantAnalysis(
         """Whiten within the classes, then rotate to where their means lie furthest apart."""
         weight, k = statistic.weight, len(self.classes_)
         within = _triangle(np.vstack(statistic.roots)) / np.sqrt(weight)
-        deviation = linalg.norm(within, axis=0)
+        deviation = np.linalg.norm(within, axis=0)
         constant = self._constant(deviation)
         if constant.all():
             deviation = self._narrow()
             within = np.diag(deviation)
         else:
             deviation[constant], within[:, constant] = 1.0, 0.0
-        _, values, axes = linalg.svd(within / deviation, full_matrices=False)
+        _, values, axes = np.linalg.svd(within / deviation, full_matrices=False)
         rank = int(np.sum(values > self.tol))
         whiten = (axes[:rank] / deviation).T / values[:rank]
         share = np.sqrt(weight * self.priors_ / (k - 1))
@@ -204,7 +204,7 @@ class LinearDiscriminantAnalysis(
         _, spread, turn = np.linalg.svd(between, full_matrices=False)
         self._explain(spread**2)
         kept = turn[spread > self.tol * spread.max(initial=0.0)]
-        self.scalings_ = _with_fixed_signs(whiten @ kept.T)
+        self.scalings_ = with_fixed_signs(whiten @ kept.T)
         return (self.means_ - self.xbar_) @ self.scalings_ @ self.scalings_.T
 
     def _solve_lsqr(self) -> np.ndarray:
@@ -215,7 +215,7 @@ class LinearDiscriminantAnalysis(
         values, turn = (a[..., ::-1] for a in linalg.eigh(apart @ along))
         self._explain(values)
         kept = values > self.tol**2 * values[0]
-        self.scalings_ = _with_fixed_signs(along @ turn[:, kept] / np.sqrt(values[kept]))
+        self.scalings_ = with_fixed_signs(along @ turn[:, kept] / np.sqrt(values[kept]))
         return coef.T
 
     def _solve_eigen(self, total: np.ndarray) -> np.ndarray:
@@ -228,7 +228,7 @@ class LinearDiscriminantAnalysis(
                 "solver='svd'"
             ) from error
         self._explain(values[::-1])
-        self.scalings_ = _with_fixed_signs(vectors[:, ::-1])
+        self.scalings_ = with_fixed_signs(vectors[:, ::-1])
         return self.means_ @ self.scalings_ @ self.scalings_.T
 
     def _explain(self, spread: np.ndarray) -> None:
@@ -311,10 +311,3 @@ class LinearDiscriminantAnalysis(
         if scores.shape[1] == 1:
             return log_expit(np.hstack([-scores, scores]))
         return log_softmax(scores, axis=1)
-
-
-def _with_fixed_signs(columns: np.ndarray) -> np.ndarray:
-    """Make the largest entry of each column positive, so that the same rows give the same signs."""
-    if not columns.size:
-        return columns
-    return svd_flip(None, columns.T, u_based_decision=False)[1].T

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils.extmath import svd_flip
 
 from panlearn.bayes._base import DensityClassifier, log_of, rounded
 from panlearn.bayes._class_statistics import ClassRoots
@@ -16,6 +15,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative
 from panlearn.core.sources import Rows
+from panlearn.core.statistics import with_fixed_signs
 from panlearn.core.warning import warn
 
 
@@ -140,8 +140,9 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
 
     def _warn_if_flat(self, c: int) -> None:
         root, d = self.statistic_.roots[c], self.n_features_in_
-        size = linalg.norm(root, axis=0)
-        values = linalg.svdvals(root / np.where(size > 0, size, 1.0)) if len(root) else np.zeros(1)
+        size = np.linalg.norm(root, axis=0)
+        scaled = root / np.where(size > 0, size, 1.0)
+        values = np.linalg.svd(scaled, compute_uv=False) if len(root) else np.zeros(1)
         rank = int(np.sum(values > self.tol * values[0]))
         if rank < d:
             warn(
@@ -181,14 +182,12 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
 def _eigen(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Axes in columns, with fixed signs, and variances, of a covariance."""
     values, vectors = linalg.eigh(covariance, check_finite=False)
-    _, axes = svd_flip(None, vectors[:, ::-1].T, u_based_decision=False)
-    return axes.T, np.maximum(values[::-1], 0)
+    return with_fixed_signs(vectors[:, ::-1]), np.maximum(values[::-1], 0)
 
 
 def _principal_axes(root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Axes in columns, with fixed signs, and variances, of the covariance root' root."""
     d = root.shape[1]
     padded = root if len(root) >= d else np.vstack([root, np.zeros((d - len(root), d))])
-    _, values, vectors = linalg.svd(padded, full_matrices=False, check_finite=False)
-    _, vectors = svd_flip(None, vectors, u_based_decision=False)
-    return vectors.T, values**2
+    _, values, vectors = np.linalg.svd(padded, full_matrices=False)
+    return with_fixed_signs(vectors.T), values**2

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
 from panlearn.core.estimator import Estimator
+from panlearn.core.interpretation import forbidden
 from panlearn.core.jit import Kernel, watchers
 
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "score_samples", "sample")
@@ -48,6 +49,7 @@ def trials(family: str) -> dict[str, Callable[[], None]]:
     return found | _FUNCTIONS.get(family, {})
 
 
+@forbidden()
 def _try(cls: type, dtype: Any) -> None:
     """Fit a class and ask it everything; that it learns nothing from so little is no matter."""
     X, y = problem(cls, dtype=dtype)
@@ -85,6 +87,7 @@ def problem(cls: type, n: int = ROWS, dtype: Any = np.float64) -> tuple[Any, Any
     return X, y if is_classifier(model) or is_regressor(model) else None
 
 
+@forbidden()
 def _edits() -> None:
     from panlearn.text import edit_distance, edit_distances, edit_operations, fuzz, process
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import as_completed
 from typing import Any
@@ -75,6 +76,8 @@ def _in_processes(function: Any, items: list[Any]) -> Iterator[Any]:
     from joblib import cpu_count
     from joblib.externals.loky import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(cpu_count()) as pool:
+    with warnings.catch_warnings(), ProcessPoolExecutor(cpu_count()) as pool:
+        # one that has compiled for long has grown by 300 megabytes, and another takes its place
+        warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
         for future in as_completed([pool.submit(function, item) for item in items]):
             yield future.result()

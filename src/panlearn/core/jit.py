@@ -2,7 +2,8 @@
 
 Numba keeps what it compiled beside the source, and there alone if the home cannot be written; it
 looks at the source file of a kernel, not at those of the kernels that it calls. Numba itself is
-imported when the first kernel runs, by `compilation`, which says how one is made.
+imported when the first kernel is compiled or read, by `compilation`, which says how one is made;
+`interpretation` runs those as they are written that are done before Numba would have begun.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import contextlib
 import functools
 import hashlib
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+
+from panlearn.core import interpretation
 
 _FILES: set[str] = set()  # those with kernels
 _DIGESTS: dict[str, str] = {}  # of each of them, those that it calls included
@@ -25,13 +29,26 @@ _LOCK = threading.RLock()
 watchers: list[Callable[[bool], None]] = []
 
 
-def jit(function: Callable | None = None, **options: Any) -> Any:
+def jit(
+    function: Callable | None = None,
+    *,
+    plain: Callable[..., float] | None = None,
+    patience: float = 1.0,
+    **options: Any,
+) -> Any:
     """Compile a function on first use, let go of the interpreter's lock, keep what was compiled.
 
     Parameters
     ----------
     function : callable
         A loop over arrays. Without one, a decorator with the options is returned.
+    plain : callable, optional
+        Says of the arguments about how many microseconds Python itself takes for the function as it
+        is written. Short calls are made like that while nothing is compiled, so it is for kernels
+        alone that give the same bits either way: no ``fastmath``, no ``**``, no logarithm of NumPy.
+    patience : float, default=1.0
+        How many seconds Python may take of a process before the kernel is compiled; more for one
+        that is compiled for long.
     **options
         Those of `numba.njit`; ``nogil=True`` is the default.
 
@@ -55,12 +72,12 @@ def jit(function: Callable | None = None, **options: Any) -> Any:
     3.0
     """
     if function is None:
-        return functools.partial(jit, **options)
-    return Kernel(function, {"nogil": True, **options})
+        return functools.partial(jit, plain=plain, patience=patience, **options)
+    return Kernel(function, {"nogil": True, **options}, plain, patience)
 
 
 class Kernel:
-    """A function that is compiled when it is first called.
+    """A function that is compiled when it is first called for long.
 
     Attributes
     ----------
@@ -70,14 +87,25 @@ class Kernel:
         Options of Numba, which looks for them under this name.
     """
 
-    def __init__(self, function: Callable, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        function: Callable,
+        options: dict[str, Any],
+        plain: Callable[..., float] | None = None,
+        patience: float = 1.0,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
         self.targetoptions = options
+        self.plain, self.patience = plain, patience
+        self.spent = 0.0  # microseconds in the interpreter
+        self.written: FunctionType | None = None  # what is interpreted
         _FILES.add(self.py_func.__code__.co_filename)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the compiled function."""
+        """Run the compiled function, or a short one as it is written if nothing is compiled."""
+        if "entry" not in vars(self) and self._is_short(arguments):
+            return interpretation.run(self, arguments)
         try:
             return self.entry(*arguments)
         except SystemError as error:  # Ctrl-C while it ran, which Numba may give back like this
@@ -87,6 +115,32 @@ class Kernel:
             if cause is not None:
                 raise cause from None
             raise
+
+    def _is_short(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether to run as it is written: all such calls take less than compiling, or reading."""
+        if self.plain is None or not interpretation.allowed:
+            return False
+        self.spent += self.plain(*arguments)
+        if self.spent <= interpretation.READING and "numba" not in sys.modules:
+            return True
+        return self.spent <= 1e6 * self.patience and not self._is_kept
+
+    def expect(self, microseconds: float) -> None:
+        """Tell what Python would take for all calls to come; if that is too long, it takes none."""
+        if self.spent + microseconds > 1e6 * self.patience:
+            self.entry  # noqa: B018 - once it is there it is called
+
+    @functools.cached_property
+    def _is_kept(self) -> bool:
+        """Whether it was compiled before, for whatever types."""
+        file = Path(self.py_func.__code__.co_filename)
+        name = f"{file.stem}.{self.__qualname__}-*.nbi"
+        stamp = digest(self.py_func).encode()
+        return any(
+            stamp in index.read_bytes()
+            for folder in folders(str(file.parent))[0]
+            for index in Path(folder).glob(name)
+        )
 
     def __reduce__(self) -> str:
         return self.__qualname__

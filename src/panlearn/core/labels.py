@@ -82,6 +82,16 @@ def require_two_classes(classes: np.ndarray) -> None:
         )
 
 
+def few_integers(y: Any) -> bool:
+    """Whether these are labels beyond doubt: integers, from a range of at most half their number.
+
+    scikit-learn's checks, which warn of more, take longer than a small fit.
+    """
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "bi" or not len(y):
+        return False
+    return y.dtype.kind == "b" or 2 * (int(y.max()) - int(y.min()) + 1) <= len(y)
+
+
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Give the labels, sorted, and the place of each row's label among them."""
     classes, codes = np.unique(y, return_inverse=True)

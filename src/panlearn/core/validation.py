@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from panlearn.core.boundary import LEAST_TOTAL, check_table, check_weights, told
 from panlearn.core.capabilities import require_weighing
 from panlearn.core.extras import require
-from panlearn.core.labels import plain_labels
+from panlearn.core.labels import few_integers, plain_labels
 from panlearn.core.plain import FLOATS, Targets, go_together, is_named, is_plain
 from panlearn.core.sources import (
     ArrayRows,
@@ -119,8 +119,9 @@ def _targets(y: Any, targets: Targets, dtype: np.dtype) -> np.ndarray | None:
     if targets == "none":
         return None
     if targets == "labels":
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        if not few_integers(y):
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
         return y
     try:
         with np.errstate(over="ignore"):

@@ -215,7 +215,7 @@ def expected_counts(
     return value
 
 
-@jit
+@jit(plain=lambda table, row, u: 2 * len(u))
 def draw_states(table: np.ndarray, row: np.ndarray, u: np.ndarray) -> np.ndarray:
     """A state for each uniform number u by the row of cumulative probabilities that it is for."""
     states = np.empty(len(u), dtype=np.int64)
@@ -228,7 +228,7 @@ def draw_states(table: np.ndarray, row: np.ndarray, u: np.ndarray) -> np.ndarray
     return states
 
 
-@jit
+@jit(plain=lambda codes, weight, members, *rest: len(codes) * len(members))
 def count_families(
     codes: np.ndarray,
     weight: np.ndarray,
@@ -255,7 +255,7 @@ def count_families(
                 counts[starts[f] + cell] += weight[r]
 
 
-@jit
+@jit(plain=lambda codes, values, members, *rest: len(codes) * len(members))
 def sum_families(
     codes: np.ndarray,
     values: np.ndarray,

@@ -29,6 +29,8 @@ from panlearn.kernel._rows import GivenRows, rows_of
 from panlearn.kernel._smo import Solution
 from panlearn.kernel.kernels import Linear
 
+FEW = 500  # rows on which a pair of classes is learned before a thread would have begun
+
 
 @dataclass(eq=False, repr=False)
 class SVC(ClassifierMixin, KernelMethod):
@@ -234,7 +236,7 @@ class SVC(ClassifierMixin, KernelMethod):
             if len(pairs) == 1:  # a single machine leaves BLAS its threads
                 found = [fit_pair(machines[0])]
             else:
-                with threads() as run:
+                with threads(-1 if len(index) > FEW else 1) as run:
                     found = list(run(fit_pair, machines))
         solutions = [solution for solution, _ in found]
         self.intercept_ = np.array([s.intercept for s in solutions])

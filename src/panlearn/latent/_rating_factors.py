@@ -38,7 +38,9 @@ class Loss:
         else:
             weight, target = np.ones_like(data), data - kind.type(self.mean)
             ridge = np.array([0, self.regularization], dtype=kind)
-        return Entries(X.indptr, X.indices, target, weight, ridge)
+        # of a matrix that was dense they lie apart, for which the kernel would be compiled again
+        indices = np.ascontiguousarray(X.indices)
+        return Entries(X.indptr, indices, target, weight, ridge)
 
     def fixed(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What a side is to the other: its columns, its offset of the targets, its Gram matrix."""

@@ -254,15 +254,18 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
         ndarray of shape (n_samples,)
         """
         X = self._check(X)
-        scores, d = self._project(X).astype(float), X.shape[1]
+        d = X.shape[1]
         variance, noise = self._floored()
         log_det = np.log(variance).sum() + (d - self.n_components_) * np.log(noise)
+        distance, mean = np.empty(X.shape[0]), self.mean_.astype(float)
         with np.errstate(over="ignore"):
-            distance = (scores / np.sqrt(variance)) ** 2 @ np.ones(self.n_components_)
-            if d > self.n_components_:
-                centred = (X.toarray() if sparse.issparse(X) else X) - self.mean_.astype(float)
-                centred -= scores @ self.components_
-                distance += ((centred / np.sqrt(noise)) ** 2).sum(axis=1)
+            for part, rows in row_blocks(X, BLOCK):
+                centred = (rows.toarray() if sparse.issparse(rows) else rows) - mean
+                scores = centred @ self.components_.T
+                distance[part] = _squares(scores / np.sqrt(variance))
+                if d > self.n_components_:
+                    centred -= scores @ self.components_
+                    distance[part] += _squares(centred / np.sqrt(noise))
         return log_floats(-0.5 * (distance + log_det + d * np.log(2 * np.pi)), X.dtype)
 
     def get_covariance(self) -> np.ndarray:
@@ -329,6 +332,10 @@ def _moments(rows: Rows) -> Moments:
     d = rows.n_features
     require_memory((d, d), "the covariance", "use svd_solver='randomized'")
     return map_reduce(lambda X, y, weight: Moments.of(X, weight=weight), rows)
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", rows, rows)
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class Block(NamedTuple):
     masks: np.ndarray
 
 
-@jit
+@jit(plain=lambda patterns, columns, *rest: 5 * len(patterns.letters))
 def make_block(patterns: Strings, columns: np.ndarray, n_letters: int) -> Block:
     """Write some patterns as bits."""
     rows, n_rows, longest = np.zeros(n_letters, np.int64), 1, 1
@@ -75,7 +75,7 @@ def make_block(patterns: Strings, columns: np.ndarray, n_letters: int) -> Block:
     return Block(columns, rows, matches, masks)
 
 
-@jit
+@jit(plain=lambda texts, first, last, block, *rest: 3 * len(texts.letters) * block.masks.size)
 def distances(
     texts: Strings,
     first: int,

@@ -64,7 +64,7 @@ def empty_memory() -> Memory:
     return Memory(empty_table(1 << 12), np.empty(1 << 12, np.int32), np.zeros(1, np.int64))
 
 
-@jit
+@jit(plain=lambda table, merges: 5 * len(merges))
 def _fill(table: MergeTable, merges: np.ndarray) -> None:
     mask = len(table.keys) - 1
     for rank in range(len(merges)):
@@ -88,7 +88,7 @@ def _merge_of(table: MergeTable, left: int, right: int) -> int:
     return -1
 
 
-@jit
+@jit(plain=lambda text, *rest: 10 * len(text))
 def encode(
     text: np.ndarray,
     offsets: np.ndarray,
@@ -146,7 +146,7 @@ def _merge_piece(
     return merge_symbols(symbols, merges)
 
 
-@jit
+@jit(plain=lambda symbols, merges: 50 * len(symbols))
 def merge_symbols(symbols: np.ndarray, merges: MergeTable) -> int:
     """Merge symbols in their place, and say how many are left."""
     size = len(symbols)

@@ -53,7 +53,7 @@ class Places(NamedTuple):
     pairs: np.ndarray
 
 
-@jit
+@jit(plain=lambda symbols, *rest: 200 * len(symbols))
 def learn_merges(
     symbols: np.ndarray,
     offsets: np.ndarray,

@@ -80,7 +80,7 @@ def ones(number: int) -> int:
     return count
 
 
-@jit
+@jit(plain=lambda letters, offsets, *rest: 500 * len(offsets))
 def rests(
     letters: np.ndarray, offsets: np.ndarray, max_distance: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +101,7 @@ def rests(
     return hashes[:at].copy(), numbers[:at].copy()
 
 
-@jit
+@jit(plain=lambda word, *rest: 500 * len(word))
 def search(
     word: np.ndarray,
     letters: np.ndarray,

@@ -17,7 +17,7 @@ def fnv1a(text: np.ndarray, start: int, stop: int) -> np.uint32:
     return h
 
 
-@jit
+@jit(plain=lambda text, offsets: 3 * len(text))
 def hashes(text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The hash of each word, without the marks < and > at its ends, as a signed number."""
     out = np.empty(len(offsets) - 1, np.int32)
@@ -26,7 +26,7 @@ def hashes(text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return out
 
 
-@jit
+@jit(plain=lambda text, offsets, minn, maxn, bucket: 2 * len(text) * maxn * maxn)
 def subwords(
     text: np.ndarray, offsets: np.ndarray, minn: int, maxn: int, bucket: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +54,7 @@ def subwords(
     return found[:m].copy(), ends
 
 
-@jit
+@jit(plain=lambda ids, offsets, number, parts, *rest: 10 * len(ids))
 def assemble(
     ids: np.ndarray,
     offsets: np.ndarray,

@@ -103,7 +103,7 @@ def pack(grams: np.ndarray, n_words: int) -> np.ndarray | None:
     return keys
 
 
-@jit
+@jit(plain=lambda ids, offsets, n_terms: 5 * len(ids) + n_terms)
 def count_terms(
     ids: np.ndarray, offsets: np.ndarray, n_terms: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -146,7 +146,7 @@ def count_terms(
     return indptr, column[: indptr[-1]], count[: indptr[-1]]
 
 
-@jit
+@jit(plain=lambda keys: 10 * len(keys))
 def number_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number distinct integers in the order of first appearance, and list them."""
     size = 1 << 10

@@ -24,7 +24,7 @@ from panlearn.core.jit import jit
 from panlearn.text._bit_parallel import Strings
 
 
-@jit
+@jit(plain=lambda texts, patterns, *rest: len(texts.letters) * len(patterns.letters))
 def similarities(texts: Strings, patterns: Strings, prefix_weight: float, out: np.ndarray) -> None:
     """Write the similarities of all pairs; with a weight of zero they are Jaro's."""
     for i in range(len(texts.offsets) - 1):

@@ -156,7 +156,7 @@ def _flat(table: WordTable) -> tuple[np.ndarray, np.ndarray]:
     return table.letters[:n_letters].copy(), offsets
 
 
-@jit
+@jit(plain=lambda table, count, text, *rest: 5 * len(text))
 def count_pieces(
     table: WordTable,
     count: np.ndarray,

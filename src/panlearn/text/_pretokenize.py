@@ -188,9 +188,10 @@ def _class_at(text: np.ndarray, at: int, classes: np.ndarray) -> int:
     if lead < 0xE0:
         return classes[(lead & 0x1F) << 6 | (text[at + 1] & 0x3F)]
     if lead < 0xF0:
-        return classes[(lead & 0x0F) << 12 | (text[at + 1] & 0x3F) << 6 | (text[at + 2] & 0x3F)]
-    high = (lead & 0x07) << 18 | (text[at + 1] & 0x3F) << 12
-    return classes[high | (text[at + 2] & 0x3F) << 6 | (text[at + 3] & 0x3F)]
+        high = (lead & 0x0F) << 6 | (text[at + 1] & 0x3F)
+        return classes[high << 6 | (text[at + 2] & 0x3F)]
+    high = ((lead & 0x07) << 6 | (text[at + 1] & 0x3F)) << 6 | (text[at + 2] & 0x3F)
+    return classes[high << 6 | (text[at + 3] & 0x3F)]
 
 
 @jit

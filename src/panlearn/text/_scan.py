@@ -46,7 +46,7 @@ def _ascii_wordy() -> np.ndarray:
     return np.array([bool(re.match(r"\w", chr(code))) for code in range(128)])
 
 
-@jit
+@jit(plain=lambda buffer, *rest: 8 * len(buffer))
 def _scan_words(
     buffer: np.ndarray, ends: np.ndarray, wordy: np.ndarray, shortest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -155,7 +155,7 @@ def _grown(table: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return wider, room
 
 
-@jit
+@jit(plain=lambda ids, *rest: 2 * len(ids))
 def document_frequencies(ids: np.ndarray, offsets: np.ndarray, n_words: int) -> np.ndarray:
     """How many documents hold each word."""
     frequency, last = np.zeros(n_words, dtype=np.int64), np.zeros(n_words, dtype=np.int64)

@@ -24,7 +24,9 @@ NONE, ADJACENT, DAMERAU = 0, 1, 2
 EQUAL, REPLACE, DELETE, INSERT, TRANSPOSE = 0, 1, 2, 3, 4
 
 
-@jit
+@jit(
+    plain=lambda texts, first, last, patterns, *rest: 3 * len(texts.letters) * len(patterns.letters)
+)
 def distances(
     texts: Strings,
     first: int,
@@ -113,7 +115,7 @@ def _damerau(
     return table[len(a), len(b)]
 
 
-@jit
+@jit(plain=lambda a, b, *rest: 2 * len(a) * len(b))
 def moves(a: np.ndarray, b: np.ndarray, costs: np.ndarray, swaps: int) -> np.ndarray:
     """The last edit of a cheapest path to each cell; letters are paired where they can be."""
     insert, delete, substitute = costs

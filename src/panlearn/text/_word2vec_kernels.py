@@ -26,7 +26,7 @@ def uniform(state: np.ndarray) -> float:
     return number
 
 
-@jit
+@jit(plain=lambda ids, *rest: 5 * len(ids))
 def subsample(
     ids: np.ndarray, offsets: np.ndarray, keep: np.ndarray, window: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ def subsample(
     return words[:m], ends, reach[:m]
 
 
-@jit
+@jit(plain=lambda words, ends, reach, *rest: 4 * float(reach.sum()))
 def pairs(
     words: np.ndarray, ends: np.ndarray, reach: np.ndarray, group: np.ndarray, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

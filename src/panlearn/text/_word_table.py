@@ -96,7 +96,7 @@ def _spread(entries: np.ndarray) -> np.ndarray:
     return wide
 
 
-@jit
+@jit(plain=lambda table, text, *rest: 10 * len(text))
 def insert_words(
     table: WordTable, text: np.ndarray, offsets: np.ndarray, values: np.ndarray
 ) -> WordTable:

@@ -162,7 +162,7 @@ class OutputsRegressor(RegressorMixin, RowsPredictor):
         return values if self.n_outputs_ > 1 else values[:, 0]
 
 
-@jit
+@jit(plain=lambda rows: rows.size)
 def first_largest(rows: np.ndarray) -> np.ndarray:
     """Where each row is largest: NumPy's argmax takes ten times as long for a few columns."""
     places = np.empty(len(rows), np.int64)

@@ -22,7 +22,13 @@ from panlearn.core.threads import threads
 from panlearn.core.warning import warn
 from panlearn.tree._base import MemberCount, RowsPredictor
 from panlearn.tree._features import bin_features, dense_blocks
-from panlearn.tree._problem import GrowthParameters, Problem, grow_tree, monotone_signs
+from panlearn.tree._problem import (
+    GrowthParameters,
+    Problem,
+    expect_trees,
+    grow_tree,
+    monotone_signs,
+)
 from panlearn.tree._sampling import Part, out_of_bag_mean, row_sampler, sample_size
 from panlearn.tree._structure import Tree
 from panlearn.tree._walk import Walk, lay_out
@@ -212,6 +218,7 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
 
         # the same seeds whether or not some trees are there
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)[len(old) :]
+        expect_trees(self, len(seeds), len(weight), d, problem.criterion)
         with threads(self.n_jobs) as run:
             for seed, tree in zip(seeds.tolist(), run(grow, seeds.tolist()), strict=True):
                 model = self._tree().set_params(random_state=seed)

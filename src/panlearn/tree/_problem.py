@@ -11,7 +11,7 @@ import numpy as np
 
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.tree._features import NO_SIGN, Features
-from panlearn.tree._grow import grow
+from panlearn.tree._grow import grow, microseconds
 from panlearn.tree._growth import make_growth
 from panlearn.tree._pruning import pruned
 from panlearn.tree._sampling import Part
@@ -180,6 +180,11 @@ def normalised(weight: np.ndarray) -> tuple[np.ndarray, int]:
     exponent = int(np.frexp(weight.max())[1])
     scaled = np.ldexp(weight, -exponent)
     return np.where(weight > 0, np.maximum(scaled, LIGHTEST), 0.0), exponent
+
+
+def expect_trees(p: GrowthParameters, trees: int, n: int, d: int, criterion: int) -> None:
+    """Say that trees are to come, for the kernel to be compiled at once if they are not small."""
+    grow.expect(trees * microseconds(n, feature_count(p.max_features, d), criterion))
 
 
 def limits_of(

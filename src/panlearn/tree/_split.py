@@ -19,6 +19,7 @@ A feature is a whole number a row, its key: the rank of a value, or its bin; TOP
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -277,7 +278,7 @@ def add_row(sums: np.ndarray, targets: Targets, r: int, criterion: int) -> None:
 @jit(error_model="numpy", _nrt=False)
 def s_log_s(s: float) -> float:
     """Return s log s, zero at zero."""
-    return s * np.log(s) if s > 0 else 0.0
+    return s * math.log(s) if s > 0 else 0.0
 
 
 @jit(error_model="numpy", _nrt=False)
@@ -302,6 +303,9 @@ def score_of(
     """What a side adds to the score of a split: minus its weighted impurity, and a constant."""
     if criterion == ENTROPY:
         return total - n_outputs * s_log_s(weight)
-    if criterion == POISSON:
-        return total - sums.sum() * np.log(weight)
+    if criterion == POISSON and weight > 0:
+        everything = 0.0
+        for s in sums:
+            everything += s
+        return total - everything * math.log(weight)
     return total / weight

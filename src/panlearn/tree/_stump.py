@@ -9,6 +9,7 @@ that box, and only the rows of a block whose bound exceeds the best score known 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def stump_tree(
     )
 
 
-@jit
+@jit(plain=lambda blocks, *rest: 10 * blocks.order.size)
 def best_stump(
     blocks: Blocks, codes: np.ndarray, weight: np.ndarray, n_classes: int
 ) -> tuple[int, int, int, bool, np.ndarray, np.ndarray]:
@@ -219,7 +220,7 @@ def walk(
     return best - slack, at
 
 
-@jit
+@jit(plain=lambda weight, *rest: len(weight))
 def reweight(
     weight: np.ndarray, wrong: np.ndarray, n_classes: int, learning_rate: float
 ) -> tuple[float, float]:
@@ -234,9 +235,9 @@ def reweight(
             error += weight[i]
     if not 0 < error < 1 - 1 / n_classes:
         return error, 1.0
-    alpha = learning_rate * (np.log1p(-error) - np.log(error) + np.log(n_classes - 1))
+    alpha = learning_rate * (math.log1p(-error) - math.log(error) + math.log(n_classes - 1))
     # relative to the heaviest, so that a large alpha does not overflow
-    factor, mass = np.exp(-alpha), 0.0
+    factor, mass = math.exp(-alpha), 0.0
     for i in range(len(weight)):
         if not wrong[i]:
             weight[i] *= factor

@@ -139,7 +139,7 @@ def lead(
                 at[r] = new
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", plain=lambda X, root, *rest: 20 * len(X) * len(root))
 def find_leaves(
     X: np.ndarray,
     root: np.ndarray,
@@ -159,7 +159,7 @@ def find_leaves(
                 leaves[np.uint64(start + r), t] = at[r]
 
 
-@jit(error_model="numpy")
+@jit(error_model="numpy", plain=lambda X, root, *rest: 20 * len(X) * len(root))
 def add_values(
     X: np.ndarray,
     root: np.ndarray,

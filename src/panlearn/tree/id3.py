@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -224,7 +225,7 @@ def encode(X: np.ndarray, categories: list[np.ndarray]) -> np.ndarray:
     return result
 
 
-@jit
+@jit(plain=lambda X, rows, *rest: 2 * len(rows) * X.shape[1])
 def attribute_gains(
     X: np.ndarray,
     rows: np.ndarray,
@@ -238,7 +239,7 @@ def attribute_gains(
 
     From tables of weights by category and class: H(S) - sum_v W_v / W H(S_v).
     """
-    k, total = len(sums), sums.sum()
+    k, total = len(sums), total_of(sums)
     table = np.zeros((n_categories.max(), k))
     gains = np.full(len(n_categories), -np.inf)
     impurity = entropy(sums, total)
@@ -256,11 +257,20 @@ def attribute_gains(
             table[X[r, j], codes[r]] += weight[r]
         gains[j] = impurity
         for v in range(n_categories[j]):
-            mass = table[v].sum()
+            mass = total_of(table[v])
             if mass > 0:
                 gains[j] -= mass / total * entropy(table[v], mass)
         gains[j] = max(gains[j], 0.0)
     return gains, impurity
+
+
+@jit
+def total_of(values: np.ndarray) -> float:
+    """Sum one after the other, as NumPy does not."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result
 
 
 @jit
@@ -269,5 +279,5 @@ def entropy(sums: np.ndarray, total: float) -> float:
     result = 0.0
     for s in sums:
         if 0 < s < total:
-            result -= s / total * np.log2(s / total)
+            result -= s / total * math.log2(s / total)
     return result
