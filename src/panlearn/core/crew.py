@@ -10,6 +10,7 @@ the job is stands behind them.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -58,18 +59,22 @@ def unfinished(board: np.ndarray) -> bool:
 
 
 class _Late:
-    """What kernels call and Numba knows, without a look at Numba before one is compiled."""
+    """What kernels call, by its type, without a look at Numba before one is compiled."""
 
     def __init__(self, find: Callable[[], Any]) -> None:
         self._find = find
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
-        from numba.core.registry import cpu_target
+        return self._find()
 
-        found, context = self._find(), cpu_target.typing_context
-        context.refresh()  # so that it knows what was made after its last look
-        return context.resolve_value_type(found)
+
+def _type_of(function: Any) -> Any:
+    from numba.core.registry import cpu_target
+
+    context = cpu_target.typing_context
+    context.refresh()  # so that it knows what was made after its last look
+    return context.resolve_value_type(function)
 
 
 def _atomic(operation: str) -> Any:
@@ -86,7 +91,7 @@ def _atomic(operation: str) -> Any:
     def update(context: Any, address: Any, value: Any) -> Any:
         return types.int64(types.int64, types.int64), code
 
-    return intrinsic(update)
+    return _type_of(intrinsic(update))
 
 
 def _pointer() -> Any:
@@ -100,16 +105,24 @@ def _pointer() -> Any:
     def pointer(context: Any, address: Any) -> Any:
         return types.voidptr(types.int64), code
 
-    return intrinsic(pointer)
+    return _type_of(intrinsic(pointer))
 
 
 def _carray() -> Any:
     from numba import carray
 
-    return carray
+    return _type_of(carray)
+
+
+def _rest() -> Any:
+    """Let others have the core, if there are any."""
+    from numba.core import types
+
+    return types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
 _add: Any = _Late(functools.partial(_atomic, "add"))
 _swap: Any = _Late(functools.partial(_atomic, "xchg"))
 pointer: Any = _Late(_pointer)
 carray: Any = _Late(_carray)
+rest: Any = _Late(_rest)

@@ -19,7 +19,7 @@ from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
 
 _PART = 1 << 15  # bytes of a matrix that are worth sharing: 1.5 microseconds to read
-_PATIENCE = 10_000  # looks at the board, 0.1 ms: as long as to wake
+_PATIENCE = 300  # looks at the board, some 0.1 ms: as long as to wake
 _JOB = 8  # numbers that describe a product
 CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
 
@@ -85,7 +85,8 @@ def _multiply_together(
     job[6], job[7] = bias.ctypes.data, made.ctypes.data
     crew.offer(board)
     while crew.unfinished(board):
-        _take_part(board)
+        if not _take_part(board):
+            crew.rest()
 
 
 @jit(fastmath=CONTRACTED)
@@ -93,7 +94,11 @@ def _help(board: np.ndarray) -> None:
     """Take part in products until there have been none for a while."""
     idle = 0
     while idle < _PATIENCE:
-        idle = 0 if _take_part(board) else idle + 1
+        if _take_part(board):
+            idle = 0
+        else:
+            idle += 1
+            crew.rest()
 
 
 @jit(fastmath=CONTRACTED)
