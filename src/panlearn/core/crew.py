@@ -118,7 +118,8 @@ def _rest() -> Any:
     """Let others have the core, if there are any."""
     from numba.core import types
 
-    return types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
+    name = "SwitchToThread" if os.name == "nt" else "sched_yield"
+    return types.ExternalFunction(name, types.int32())
 
 
 _add: Any = _Late(functools.partial(_atomic, "add"))

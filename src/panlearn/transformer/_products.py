@@ -77,7 +77,7 @@ def suits(n_rows: int, width: int) -> bool:
 def _multiply_together(
     board: np.ndarray, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray
 ) -> None:
-    """x weight' + bias, with the help of those who look at the board."""
+    """All columns of x weight' + bias, with the help of those who look at the board."""
     job = board[crew.HEAD :]
     job[0], job[1] = x.shape
     job[2], job[3] = weight.shape[0], weight.itemsize
@@ -112,12 +112,12 @@ def _take_part(board: np.ndarray) -> bool:
     x = crew.carray(crew.pointer(job[4]), (n_rows, n_inputs), np.float32)
     bias = crew.carray(crew.pointer(job[6]), (n_outputs,), np.float32)
     made = crew.carray(crew.pointer(job[7]), (n_rows, n_outputs), np.float32)
-    shape = (n_outputs, n_inputs)
+    place, shape = crew.pointer(job[5]), (n_outputs, n_inputs)
     low, high = share * n_outputs // crew.SHARES, (share + 1) * n_outputs // crew.SHARES
     if job[3] == 2:
-        _multiply_halves(x, crew.carray(crew.pointer(job[5]), shape, np.uint16), bias, made, low, high)
+        _multiply_halves(x, crew.carray(place, shape, np.uint16), bias, made, low, high)
     else:
-        _multiply(x, crew.carray(crew.pointer(job[5]), shape, np.float32), bias, made, low, high)
+        _multiply(x, crew.carray(place, shape, np.float32), bias, made, low, high)
     crew.finish(board)
     return True
 
