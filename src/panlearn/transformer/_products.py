@@ -8,6 +8,7 @@ the two are rounded differently and the same seed has to give the same text agai
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,15 @@ class Products:
     """x W' + b for a few rows x, on the threads that PyTorch was given."""
 
     def __init__(self) -> None:
-        n_helpers = min(n_threads(), torch.get_num_threads()) - 1
+        plain = isinstance(_help.entry, FunctionType)  # where compilation is switched off
+        n_helpers = 0 if plain else min(n_threads(), torch.get_num_threads()) - 1
         self._board = crew.board(_JOB)
         # its threads start when there is work
         self._pool = ThreadPoolExecutor(max(1, n_helpers))
         self._helpers: list[Future | None] = [None] * n_helpers
 
     def __call__(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
-        """Give the product, (n_rows, n_outputs)."""
+        """Give the product of contiguous rows, (n_rows, n_outputs)."""
         made = np.empty((len(x), len(matrix.numbers)), dtype=np.float32)
         shared = matrix.numbers.nbytes * -(-len(x) // 4) >= _PART  # four rows share what is read
         for i, helper in enumerate(self._helpers):
