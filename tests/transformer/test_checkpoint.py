@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 
 import panlearn
 from panlearn.transformer import GPT, GPTConfig, _checkpoint
+from panlearn.transformer._arrays import Room, to_tensor
 from panlearn.transformer._checkpoint import CheckpointError
 from panlearn.transformer._folder import Folder
 
@@ -202,6 +203,21 @@ def test_weights_keep_half_precision(saved, tmp_path, dtype):
             np.testing.assert_array_equal(again.weights_[name], value)
     trained = half.set_params(max_epochs=1).fit(TEXTS)
     assert {str(v.dtype) for v in trained.weights_.values()} == {"float32"}
+
+
+def test_weights_stand_in_pieces_of_memory_that_large_pages_fit(monkeypatch):
+    monkeypatch.setattr(Room, "_PIECE", 256)
+    room = Room()
+    tensors = [torch.arange(20.0), torch.arange(6.0).view(2, 3).bfloat16(), torch.ones(5)]
+    kept = [room.keep(tensor) for tensor in tensors]  # the first two fill three quarters
+    for array, tensor in zip(kept, tensors, strict=True):
+        assert torch.equal(to_tensor(array), tensor)
+        assert array.flags.writeable
+        assert array.ctypes.data % 16 == kept[0].ctypes.data % 16
+    assert kept[1].ctypes.data - kept[0].ctypes.data == 128
+    assert kept[2].ctypes.data - kept[1].ctypes.data == 64
+    large = room.keep(torch.ones(1000))  # more than a piece
+    np.testing.assert_array_equal(large, np.ones(1000))
 
 
 def test_an_unknown_precision_is_named(saved):

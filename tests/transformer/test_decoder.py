@@ -1,4 +1,5 @@
 import copy
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -310,6 +311,20 @@ def test_parts_of_a_matrix_on_threads_change_no_bit(plain_config, monkeypatch):
     monkeypatch.setattr(_products, "n_threads", lambda: 3)
     parts = scores()
     assert torch.equal(whole, parts)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_product_waits_for_no_thread_that_sleeps(dtype, monkeypatch, rng):
+    """Helpers that never come leave all of it to the thread that asks."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(_products, "n_threads", lambda: 3)
+    product = _products.Products()
+    monkeypatch.setattr(product._pool, "submit", lambda *_: Future())
+    weight, bias = torch.from_numpy(rng.normal(size=(301, 200))).to(dtype), torch.ones(301)
+    x = rng.normal(size=(5, 200)).astype(np.float32)
+    found = product(x, _products.Matrix(weight, bias))
+    wanted = x.astype(float) @ weight.double().numpy().T + 1
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)  # sums of 200 in single precision
 
 
 def test_weights_are_shared_and_not_changed(plain_config):

@@ -12,7 +12,7 @@ from safetensors.torch import save as to_safetensors
 
 from panlearn.core.files import write_file
 from panlearn.statespace._mamba import MambaConfig
-from panlearn.transformer._arrays import to_array, to_tensor
+from panlearn.transformer._arrays import Room, to_tensor
 from panlearn.transformer._checkpoint import DTYPES
 from panlearn.transformer._folder import WEIGHTS, CheckpointError, Folder, check_folder, read_json
 
@@ -82,14 +82,14 @@ def read(
         raise CheckpointError(
             f"{folder} holds tensors that this model has no place for: {', '.join(more[:3])}"
         )
-    weights = {}
+    weights, room = {}, Room()
     for ours, shape in shapes(config, n_tokens).items():
         tensor = found.read(names[ours]).reshape(shape)
         if not ours.endswith(_MATRICES):
             tensor = tensor.float()
         elif dtype != "auto":
             tensor = tensor.to(DTYPES[dtype])
-        weights[ours] = to_array(tensor)
+        weights[ours] = room.keep(tensor)
     return config, weights, facts
 
 

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import save as to_safetensors
 
 from panlearn.core.files import write_file
-from panlearn.transformer._arrays import to_array, to_tensor
+from panlearn.transformer._arrays import Room, to_tensor
 from panlearn.transformer._config import GPTConfig
 from panlearn.transformer._decoder import shapes
 from panlearn.transformer._families import FAMILIES, Family
@@ -81,12 +81,12 @@ def read(
         found = found.prefixed("transformer.")
     config = _with_depths_of(config, facts, found)
     entries = _plan(family, config, n_tokens, found)
-    weights = {}
+    weights, room = {}, Room()
     for entry in entries:
         tensor = _join(entry, found)
         if dtype != "auto":
             tensor = tensor.to(DTYPES[dtype])
-        weights[entry.ours] = to_array(tensor)
+        weights[entry.ours] = room.keep(tensor)
     return config, weights, facts
 
 

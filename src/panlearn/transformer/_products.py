@@ -7,18 +7,21 @@ the two are rounded differently and the same seed has to give the same text agai
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from panlearn.core import crew
 from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
 
-_PART = 1 << 21  # bytes of a matrix that are worth a thread: 0.1 ms to read, as long as to wake one
+_PART = 1 << 15  # bytes of a matrix that are worth sharing: 1.5 microseconds to read
+_PATIENCE = 300  # looks at the board, some 0.1 ms: as long as to wake
+_JOB = 8  # numbers that describe a product
 CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
 
 
@@ -45,29 +48,80 @@ class Products:
     """x W' + b for a few rows x, on the threads that PyTorch was given."""
 
     def __init__(self) -> None:
-        self._n_threads = min(n_threads(), torch.get_num_threads())
-        # its threads start when there is work; the one that asks takes a part itself
-        self._pool = ThreadPoolExecutor(max(1, self._n_threads - 1))
+        plain = isinstance(_help.entry, FunctionType)  # where compilation is switched off
+        n_helpers = 0 if plain else min(n_threads(), torch.get_num_threads()) - 1
+        self._board = crew.board(_JOB)
+        # its threads start when there is work
+        self._pool = ThreadPoolExecutor(max(1, n_helpers))
+        self._helpers: list[Future | None] = [None] * n_helpers
 
     def __call__(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
-        """Give the product, (n_rows, n_outputs)."""
-        n_rows, n_outputs = len(x), len(matrix.numbers)
-        made = np.empty((n_rows, n_outputs), dtype=np.float32)
-        kernel: Any = _multiply_halves if matrix.halves else _multiply
-        multiply = partial(kernel, x, matrix.numbers, matrix.constant, made)
-        work = matrix.numbers.nbytes * -(-n_rows // 4)  # four rows share what is read
-        n_parts = max(1, min(self._n_threads, work // _PART))
-        edges = [i * n_outputs // n_parts for i in range(n_parts + 1)]
-        others = [self._pool.submit(multiply, edges[i], edges[i + 1]) for i in range(1, n_parts)]
-        multiply(0, edges[1])
-        for other in others:
-            other.result()
+        """Give the product of contiguous rows, (n_rows, n_outputs)."""
+        made = np.empty((len(x), len(matrix.numbers)), dtype=np.float32)
+        shared = matrix.numbers.nbytes * -(-len(x) // 4) >= _PART  # four rows share what is read
+        for i, helper in enumerate(self._helpers):
+            if shared and (helper is None or helper.done()):
+                self._helpers[i] = self._pool.submit(_help, self._board)
+        if shared and self._helpers:
+            _multiply_together(self._board, x, matrix.numbers, matrix.constant, made)
+        else:
+            multiply: Any = _multiply_halves if matrix.halves else _multiply
+            multiply(x, matrix.numbers, matrix.constant, made, 0, made.shape[1])
         return made
 
 
 def suits(n_rows: int, width: int) -> bool:
     """Whether loops are quicker than BLAS, for matrices of so many columns."""
     return n_rows <= (16 if width <= 512 else 12)
+
+
+@jit(fastmath=CONTRACTED)
+def _multiply_together(
+    board: np.ndarray, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray
+) -> None:
+    """All columns of x weight' + bias, with the help of those who look at the board."""
+    job = board[crew.HEAD :]
+    job[0], job[1] = x.shape
+    job[2], job[3] = weight.shape[0], weight.itemsize
+    job[4], job[5] = x.ctypes.data, weight.ctypes.data
+    job[6], job[7] = bias.ctypes.data, made.ctypes.data
+    crew.offer(board)
+    while crew.unfinished(board):
+        if not _take_part(board):
+            crew.rest()
+
+
+@jit(fastmath=CONTRACTED)
+def _help(board: np.ndarray) -> None:
+    """Take part in products until there have been none for a while."""
+    idle = 0
+    while idle < _PATIENCE:
+        if _take_part(board):
+            idle = 0
+        else:
+            idle += 1
+            crew.rest()
+
+
+@jit(fastmath=CONTRACTED)
+def _take_part(board: np.ndarray) -> bool:
+    """Work out some columns of the product that the board describes, if there are any left."""
+    share = crew.take(board)
+    if share < 0:
+        return False
+    job = board[crew.HEAD :]
+    n_rows, n_inputs, n_outputs = job[0], job[1], job[2]
+    x = crew.carray(crew.pointer(job[4]), (n_rows, n_inputs), np.float32)
+    bias = crew.carray(crew.pointer(job[6]), (n_outputs,), np.float32)
+    made = crew.carray(crew.pointer(job[7]), (n_rows, n_outputs), np.float32)
+    place, shape = crew.pointer(job[5]), (n_outputs, n_inputs)
+    low, high = share * n_outputs // crew.SHARES, (share + 1) * n_outputs // crew.SHARES
+    if job[3] == 2:
+        _multiply_halves(x, crew.carray(place, shape, np.uint16), bias, made, low, high)
+    else:
+        _multiply(x, crew.carray(place, shape, np.float32), bias, made, low, high)
+    crew.finish(board)
+    return True
 
 
 @jit(fastmath=CONTRACTED)

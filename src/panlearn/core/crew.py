@@ -1,0 +1,129 @@
+"""Work that is shared with threads that are awake: numbers of a job, taken by whoever is free.
+
+A thread that sleeps takes some 0.1 ms to wake, as long as to read two megabytes. Here helpers look
+for work for a moment before they sleep again, and the thread that asks never waits for one that
+sleeps: each takes the next share of the job until there is none, so that without helpers it does
+all of it itself. A board is an array of 64-bit integers whose first `HEAD` this module writes; what
+the job is stands behind them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from panlearn.core.jit import jit
+
+SHARES = 16  # of a job; a constant, so that a helper that comes late knows when there are none left
+HEAD = 16  # two counters, each in a line of cache of its own
+
+
+def board(n: int) -> np.ndarray:
+    """A board with room for n numbers that describe a job."""
+    made = np.zeros(HEAD + n, dtype=np.int64)
+    made[0] = SHARES  # nothing to do
+    return made
+
+
+@jit
+def offer(board: np.ndarray) -> None:
+    """Let everybody take shares of the job that the board describes; all others are done."""
+    _swap(board.ctypes.data + 64, 0)
+    _swap(board.ctypes.data, 0)
+
+
+@jit
+def take(board: np.ndarray) -> int:
+    """The number of a share that is now the caller's, or -1 if there is none."""
+    address = board.ctypes.data
+    if _add(address, 0) >= SHARES:
+        return -1
+    share = _add(address, 1)
+    return share if share < SHARES else -1
+
+
+@jit
+def finish(board: np.ndarray) -> None:
+    """Say that a share is done."""
+    _add(board.ctypes.data + 64, 1)
+
+
+@jit
+def unfinished(board: np.ndarray) -> bool:
+    """Whether somebody still works at the job."""
+    return _add(board.ctypes.data + 64, 0) < SHARES
+
+
+class _Late:
+    """What kernels call, by its type, without a look at Numba before one is compiled."""
+
+    def __init__(self, find: Callable[[], Any]) -> None:
+        self._find = find
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        return self._find()
+
+
+def _type_of(function: Any) -> Any:
+    from numba.core.registry import cpu_target
+
+    context = cpu_target.typing_context
+    context.refresh()  # so that it knows what was made after its last look
+    return context.resolve_value_type(function)
+
+
+def _atomic(operation: str) -> Any:
+    """Change a 64-bit integer at an address and give what it was, before all that follows."""
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = context.get_value_type(types.CPointer(types.int64))
+        return builder.atomic_rmw(
+            operation, builder.inttoptr(arguments[0], place), arguments[1], "acq_rel"
+        )
+
+    def update(context: Any, address: Any, value: Any) -> Any:
+        return types.int64(types.int64, types.int64), code
+
+    return _type_of(intrinsic(update))
+
+
+def _pointer() -> Any:
+    """The address of what an array is to be made of."""
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    def pointer(context: Any, address: Any) -> Any:
+        return types.voidptr(types.int64), code
+
+    return _type_of(intrinsic(pointer))
+
+
+def _carray() -> Any:
+    from numba import carray
+
+    return _type_of(carray)
+
+
+def _rest() -> Any:
+    """Let others have the core, if there are any."""
+    from numba.core import types
+
+    name = "SwitchToThread" if os.name == "nt" else "sched_yield"
+    return types.ExternalFunction(name, types.int32())
+
+
+_add: Any = _Late(functools.partial(_atomic, "add"))
+_swap: Any = _Late(functools.partial(_atomic, "xchg"))
+pointer: Any = _Late(_pointer)
+carray: Any = _Late(_carray)
+rest: Any = _Late(_rest)
