@@ -19,7 +19,7 @@ oldest:
 	$(PYTHON) -m venv .oldest
 	.oldest/bin/pip install --quiet --disable-pip-version-check $$($(PYTHON) tools/oldest.py) pytest hypothesis
 	.oldest/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
-	.oldest/bin/python -m pytest $(OLDEST)
+	.oldest/bin/python -m pytest -W default tests/core tests/linear tests/bayes tests/preprocessing tests/plot
 
 # ARGS="--since HEAD~3", ARGS="src/panlearn/linear/ridge.py --number 40"; by default what changed
 mutate: .venv/.dev

@@ -1,6 +1,5 @@
 """Bayesian regression: closed forms, what is learned and what is given, every way to fit."""
 
-import dask
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -82,7 +81,7 @@ def test_one_of_the_two_can_be_given(rng):
 
 
 def test_every_way_to_fit_gives_the_same_numbers(rng):
-    da = pytest.importorskip("dask.array")
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
     X, y = line(rng)
     X += 100.0
     weight = rng.uniform(0, 2, 80)

@@ -1,6 +1,5 @@
 """Huber regression: its optimum, its weights, its sources, and fits that are exact."""
 
-import dask
 import numpy as np
 import pytest
 from scipy import sparse
@@ -54,7 +53,7 @@ def test_integer_weights_repeat_rows(rng):
 
 
 def test_every_source_gives_the_same_parameters(rng):
-    da = pytest.importorskip("dask.array")
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
     X, y = contaminated(rng, n=500)
     whole = HuberRegressor().fit(X, y)
     batches = [(X[i : i + 77], y[i : i + 77]) for i in range(0, 500, 77)]

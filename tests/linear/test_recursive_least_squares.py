@@ -1,6 +1,5 @@
 """Recursive least squares: kernel against reference, batch answers, forgetting, a million rows."""
 
-import dask
 import numpy as np
 import pytest
 from scipy import sparse
@@ -86,7 +85,7 @@ def test_rows_blocks_and_fit_agree(rng):
 
 
 def test_streams_dask_and_sparse_agree(rng):
-    da = pytest.importorskip("dask.array")
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
     X, y = line(rng)
     whole = RecursiveLeastSquares(forgetting=0.9).fit(X, y)
     stream = ((X[i : i + 7], y[i : i + 7]) for i in range(0, 60, 7))
