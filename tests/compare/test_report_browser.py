@@ -190,34 +190,3 @@ def test_the_keyboard_reaches_every_section_and_sorts(page):
     assert ring == "solid"
     page.keyboard.press("Enter")
     assert board(page).locator("thead th").nth(1).get_attribute("aria-sort") == "descending"
-
-
-def test_dark_pages_have_dark_pictures_and_paper_has_neither(page):
-    """The pictures follow the page: light on paper, whatever the screen is."""
-
-    def shown():
-        source = page.locator("img").first.evaluate("image => image.currentSrc")
-        ink = page.evaluate("getComputedStyle(document.body).color")
-        return source, ink
-
-    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    on_screen = shown()
-    page.emulate_media(media="print", color_scheme="dark" if dark else "light")
-    page.wait_for_function(
-        "document.querySelector('img').currentSrc === document.querySelector('img').src"
-    )
-    on_paper = shown()
-    assert on_paper[1] == "rgb(28, 36, 48)"
-    assert (on_paper == on_screen) == (not dark)
-
-
-def test_on_paper_nothing_is_cut_and_no_button_is_left(page):
-    page.set_viewport_size({"width": 700, "height": 1000})  # A4 within its margins
-    page.emulate_media(media="print")
-    wide = page.locator("table, pre, figure").evaluate_all(
-        """parts => parts.filter(part => part.checkVisibility())
-            .map(part => part.getBoundingClientRect().right - innerWidth)"""
-    )
-    assert max(wide) <= 0
-    assert not page.locator(".copy").first.is_visible()
-    assert not page.locator("nav").is_visible()
