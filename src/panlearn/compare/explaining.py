@@ -115,8 +115,8 @@ def most_wrong(board: Leaderboard, row: Row) -> Section:
         error, word = 1 - chance[np.arange(len(y)), truth], "chance of the truth"
     else:
         error, word = (said != y).astype(float), ""
-    order = np.argsort(-error, kind="stable")[:MOST_WRONG]
-    order = [k for k in order if error[k] > 0]
+    worst = np.argsort(-error, kind="stable")[:MOST_WRONG]
+    order = [k for k in worst if error[k] > 0]
     columns = _most_important(row, BESIDE) or list(board.table.X.columns[:BESIDE])
     shown = board.table.X.iloc[order]
     rows = []

@@ -377,7 +377,8 @@ def _triangle(rows: np.ndarray) -> np.ndarray:
     """The triangular factor of a QR decomposition, or the rows if there are fewer than columns."""
     if rows.shape[0] <= rows.shape[1]:
         return rows
-    return np.linalg.qr(rows, mode="r")  # SciPy's takes half as long again
+    factor: Any = np.linalg.qr(rows, mode="r")  # SciPy's takes half as long again
+    return factor
 
 
 def with_fixed_signs(columns: np.ndarray) -> np.ndarray:

@@ -37,6 +37,13 @@ class Process(ABC):
     def rates(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         r""":math:`f(t)` and :math:`g(t)^2`."""
 
+
+class GrowingNoise(Process):
+    """A process whose noise grows beside the example, so that a level of it has one time; abstract.
+
+    Its times can be drawn by their level, as learning does.
+    """
+
     @abstractmethod
     def when(self, log_ratio: torch.Tensor) -> torch.Tensor:
         r"""The time at which :math:`\log(\sigma^2 / a^2)` is what is said."""
@@ -47,7 +54,7 @@ class Process(ABC):
         return 2 * (sigma / a).log()
 
 
-class VariancePreserving(Process):
+class VariancePreserving(GrowingNoise):
     r""":math:`f = -\beta(t) / 2`, :math:`g^2 = \beta(t)`, with :math:`\beta = 0.1 + 19.9 t`."""
 
     def scales(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,7 +73,7 @@ class VariancePreserving(Process):
         return ((0.1**2 + 2 * 19.9 * integral).sqrt() - 0.1) / 19.9
 
 
-class VarianceExploding(Process):
+class VarianceExploding(GrowingNoise):
     r""":math:`f = 0`, :math:`\sigma(t) = 0.01 (20 / 0.01)^t - 0.01` in squares."""
 
     low, end = 0.01, 20.0
@@ -88,7 +95,7 @@ class VarianceExploding(Process):
         return log_grown / math.log(self.end / self.low)
 
 
-PROCESSES: dict[str, type[Process]] = {"vp": VariancePreserving, "ve": VarianceExploding}
+PROCESSES: dict[str, type[GrowingNoise]] = {"vp": VariancePreserving, "ve": VarianceExploding}
 
 
 def _wide(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -109,7 +116,7 @@ def trace_of_slope(score: Score, x: torch.Tensor, t: torch.Tensor) -> tuple[Any,
     return said.reshape(shape), trace
 
 
-def score_losses(process: Process, method: Literal["denoising", "sliced", "explicit"]) -> Any:
+def score_losses(process: GrowingNoise, method: Literal["denoising", "sliced", "explicit"]) -> Any:
     r"""Losses of rows, at a random time each, weighted by :math:`\sigma(t)^2`.
 
     Times are uniform in :math:`\log(\sigma^2 / a^2)`, so that a time t comes as often as

@@ -43,7 +43,7 @@ class ScoreNetwork(nn.Module):
     factor for data that are smooth. Here that number is three at most; thin data ask for a large n.
     """
 
-    def __init__(self, network: Any, process: Process) -> None:
+    def __init__(self, network: Any, process: GrowingNoise) -> None:
         super().__init__()
         self.network, self.process = network, process
         for last in [*network.leave.parameters()][-2:]:

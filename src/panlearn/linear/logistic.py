@@ -224,11 +224,11 @@ class LogisticRegression(LinearClassifier, Iterative):
         rows = read_rows(self, X, y, sample_weight, targets="labels", reset=first, repeatable=True)
         known = classes if first else self.classes_
         labels = Labels.among(rows, self.class_weight, known)
-        settings = dict(alpha=1 / self.C, fit_intercept=self.fit_intercept)
+        settings: Any = dict(alpha=1 / self.C, fit_intercept=self.fit_intercept)
         if first:
             seen = Surrogate.start(rows, labels, **settings)
         elif "statistic_" in vars(self):
-            seen = self.statistic_
+            seen = vars(self)["statistic_"]
         else:
             seen = Surrogate.after_fit(self, rows, labels, **settings)
         part = Part(seen, rows, labels, self.fit_intercept)
