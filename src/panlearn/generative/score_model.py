@@ -16,7 +16,7 @@ from panlearn.generative._denoisers import PerceptronDenoiser, UNet
 from panlearn.generative._score import (
     FIRST,
     PROCESSES,
-    Process,
+    GrowingNoise,
     annealed_langevin,
     flow,
     flow_log_density,
