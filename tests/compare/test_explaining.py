@@ -96,7 +96,17 @@ def test_the_verdict_answers_with_the_interval_and_the_quick_tie(numbers):
     slow.insert(1, Row("Twin", board.best.pipeline, board.best.scores, fit_seconds=1.0))
     tied = verdict(Leaderboard(slow, board.table, board.metrics, board.cv))
     assert "cannot tell 1 model from it: Twin." in tied["How sure?"]
-    assert tied["At what cost?"].startswith("Twin is as good")
+    assert tied["At what cost?"].startswith("Twin comes within a standard error of it")
+
+
+def test_what_the_folds_cannot_tell_apart_but_is_far_behind_is_not_offered_instead(numbers):
+    board = compare(numbers, "y", models=[Ridge()], time_limit=None)
+    best = board.best.scores["R²"]
+    unstable = Row("Unstable", None, {"R²": best - [0, 0, 0, 0, 0.4]}, fit_seconds=0.1)
+    rows = [Row("Ridge", None, {"R²": best}, 9.0), unstable, board.baseline]
+    found = Leaderboard(rows, board.table, board.metrics[:1], board.cv)
+    assert found.ties(unstable)
+    assert "At what cost?" not in verdict(found)
 
 
 def test_nothing_sure_where_the_baseline_is_better(rng):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from panlearn.compare.leaderboard import BASELINE, Leaderboard
+from panlearn.compare.metrics import Metric
 from panlearn.compare.page import duration, number
+from panlearn.compare.scoring import Row
 from panlearn.core.errors import count, listed
 
 MOST_NAMED = 5
@@ -34,14 +36,25 @@ def verdict(board: Leaderboard) -> dict[str, str]:
         answers["Why?"] = (
             f"It draws most on {listed(names)}." if names else "It draws on no column by itself."
         )
-    if tied:
-        quick = min([best, *tied], key=lambda row: row.fit_seconds)
-        if QUICKER * quick.fit_seconds < best.fit_seconds:
-            answers["At what cost?"] = (
-                f"{quick.name} is as good as far as the folds tell, and is fitted in "
-                f"{duration(quick.fit_seconds)} instead of {duration(best.fit_seconds)}."
-            )
+    quick = min([best, *_near(best, tied, metric)], key=lambda row: row.fit_seconds)
+    if QUICKER * quick.fit_seconds < best.fit_seconds:
+        answers["At what cost?"] = (
+            f"{quick.name} comes within a standard error of it, and is fitted in "
+            f"{duration(quick.fit_seconds)} instead of {duration(best.fit_seconds)}."
+        )
     return answers
+
+
+def _near(best: Row, tied: list[Row], metric: Metric) -> list[Row]:
+    """Those that may stand in for the best: not only no worse for certain, but no worse by much.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone (1984). Classification and regression trees, section 3.4.3:
+    the one-standard-error rule. doi:10.1201/9781315139470
+    """
+    error = best.std(metric) / len(best.scores[metric.name]) ** 0.5
+    return [r for r in tied if metric.sign * (best.mean(metric) - r.mean(metric)) <= error]
 
 
 def _against_baseline(board: Leaderboard) -> str:
