@@ -15,6 +15,8 @@ from scipy import sparse
 import panlearn
 from panlearn.core.encoding import Decoder, Encoder
 from panlearn.core.learned import declared
+from panlearn.core.persistence import ModelFileError
+from panlearn.linear import BayesianLinearRegression
 
 FAMILIES = "linear tree bayes kernel latent neighbors sequence graphical".split()
 CLASSES = [cls for _, cls in panlearn.all_estimators() if cls.__module__.split(".")[1] in FAMILIES]
@@ -175,3 +177,17 @@ def _plain(shape):
     forms = [form for form in re.findall(r"\(([^()]*)\)", str(shape)) if form != "+ 1"]
     words = [re.findall(r"[^,\s][^,]*", form) for form in forms]
     return {tuple(word in ("n_features", "n_features_in_") for word in form) for form in words}
+
+
+def test_a_model_of_a_version_that_kept_other_things_is_refused_with_what_to_do(tmp_path):
+    """As the posterior covariance was kept, which is now worked out when it is asked for."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    model = BayesianLinearRegression().fit(X, X @ [1.0, -2.0, 3.0])
+    vars(model)["sigma_"] = model.sigma_
+    del model.axes_
+    panlearn.save(model, tmp_path / "model")
+    with pytest.raises(
+        ModelFileError, match=r"keeps sigma_ of BayesianLinearRegression.*fit the model again"
+    ):
+        panlearn.load(tmp_path / "model")

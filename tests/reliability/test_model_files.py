@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import panlearn
 from panlearn.core.persistence import ModelFileError
-from panlearn.linear import BayesianLinearRegression, LinearRegression, Ridge
+from panlearn.linear import LinearRegression, Ridge
 
 DATA = Path(__file__).parent / "data"
 
@@ -387,17 +387,3 @@ def test_a_file_of_format_1_still_loads():
     # a field that is newer than the file has its default
     assert loaded[-1].get_params() == {"alpha": 0.5, "fit_intercept": True, "positive": False}
     np.testing.assert_array_equal(loaded.predict(np.array(expected["X"])), expected["predictions"])
-
-
-def test_a_model_of_a_version_that_kept_other_things_is_refused_with_what_to_do(tmp_path):
-    """As the posterior covariance was kept, which is now worked out when it is asked for."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 3))
-    model = BayesianLinearRegression().fit(X, X @ [1.0, -2.0, 3.0])
-    vars(model)["sigma_"] = model.sigma_
-    del model.axes_
-    panlearn.save(model, tmp_path / "model")
-    with pytest.raises(
-        ModelFileError, match=r"keeps sigma_ of BayesianLinearRegression.*fit the model again"
-    ):
-        panlearn.load(tmp_path / "model")
