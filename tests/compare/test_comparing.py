@@ -18,6 +18,7 @@ import panlearn
 from panlearn.bayes import GaussianNB
 from panlearn.compare import Leaderboard, forecast, prepare
 from panlearn.compare.preparation import preprocessor
+from panlearn.core import interpretation
 from panlearn.core.errors import DataError
 from panlearn.linear import LinearRegression, LogisticRegression, Ridge
 from panlearn.neighbors import KNeighborsClassifier
@@ -174,6 +175,21 @@ def test_the_time_of_a_fit_is_forecast_by_its_growth(monkeypatch):
     assert forecast.too_slow(X[:700], y[:700], None, 6, 0.1) == ""
     times.update({1000: 0.01, 2000: 0.02, 4000: 100.0})  # too short to say how they grow
     assert "about 40 min" in forecast.too_slow(X, y, None, 6, 300.0)
+
+
+def test_a_forecast_times_compiled_kernels(monkeypatch):
+    """The first short calls of a kernel may be interpreted, which says nothing of many rows."""
+    allowed = []
+
+    def seconds(*_):
+        allowed.append(interpretation.allowed)
+        return 0.1
+
+    monkeypatch.setattr(forecast, "_seconds", seconds)
+    X, y = pd.DataFrame(np.zeros((4000, 1))), np.zeros(4000)
+    assert forecast.too_slow(X, y, None, 6, 300.0) == ""
+    assert allowed == [False] * 4
+    assert interpretation.allowed
 
 
 def test_indicators_of_a_model_without_penalty_are_not_collinear(rng):

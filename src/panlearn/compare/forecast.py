@@ -12,6 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
+from panlearn.core import interpretation
+
 SHARES = (1 / 16, 1 / 8, 1 / 4)  # of the rows
 FIRST = 100  # rows of a fit before the clock runs
 FEWEST = 200  # rows that tell something of a time
@@ -34,7 +36,7 @@ def too_slow(
     if limit is None or not sizes:
         return ""
     known: tuple[int, float] | None = None
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), interpretation.forbidden():  # which is slow, but not for long
         warnings.simplefilter("ignore")
         try:
             _seconds(X, y, pipeline, FIRST)
