@@ -327,6 +327,15 @@ def test_a_product_waits_for_no_thread_that_sleeps(dtype, monkeypatch, rng):
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)  # sums of 200 in single precision
 
 
+def test_products_of_rows_with_gaps_and_of_other_precisions_are_products():
+    """They are read by their addresses, where a gap or a double would be other numbers."""
+    wide = torch.randn(300, 400, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = np.random.default_rng(0).normal(size=(3, 400))[:, ::2]
+    weight, bias = wide[:, ::2], wide[:, 1]
+    found = _products.Products()(x, _products.Matrix(weight, bias))
+    np.testing.assert_allclose(found, x @ weight.numpy().T + bias.numpy(), atol=1e-4)
+
+
 def test_weights_are_shared_and_not_changed(plain_config):
     decoder = make(plain_config)
     before = {name: weight.clone() for name, weight in decoder.state_dict().items()}

@@ -32,11 +32,12 @@ class Matrix:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        # products read them by their addresses: of single precision or halves, without gaps
         weight = weight.detach().contiguous()
-        zeros = torch.zeros(len(weight))
-        self.constant = (zeros if bias is None else bias.detach().float()).numpy()
+        constant = torch.zeros(len(weight)) if bias is None else bias.detach()
+        self.constant = constant.float().contiguous().numpy()
         self.halves = weight.dtype == torch.bfloat16
-        self.numbers = weight.view(torch.uint16).numpy() if self.halves else weight.numpy()
+        self.numbers = (weight.view(torch.uint16) if self.halves else weight.float()).numpy()
 
     @classmethod
     def of(cls, module: Any) -> Matrix:
@@ -56,7 +57,8 @@ class Products:
         self._helpers: list[Future | None] = [None] * n_helpers
 
     def __call__(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
-        """Give the product of contiguous rows, (n_rows, n_outputs)."""
+        """Give the product, (n_rows, n_outputs)."""
+        x = np.ascontiguousarray(x, dtype=np.float32)
         made = np.empty((len(x), len(matrix.numbers)), dtype=np.float32)
         shared = matrix.numbers.nbytes * -(-len(x) // 4) >= _PART  # four rows share what is read
         for i, helper in enumerate(self._helpers):
