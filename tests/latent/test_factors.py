@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
+from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 
 import panlearn
@@ -251,3 +252,20 @@ def test_a_step_with_free_factors_goes_as_far_as_one_without(rng):
         spread = np.cov(np.array(means).T, bias=True) + np.mean(within, axis=0)
         expected = plain.loadings @ spread @ plain.loadings.T
         np.testing.assert_allclose(longer.loadings @ longer.loadings.T, expected, rtol=1e-9)
+
+
+def test_no_variance_of_the_noise_can_be_moved_to_a_higher_likelihood(rng):
+    """Collinear features leave some of them without noise, where EM crawls for hundreds of steps.
+
+    The slope of -2 log-likelihood by psi is the diagonal of C⁻¹ (C - S) C⁻¹.
+    """
+    for X in (load_diabetes().data * 100, rng.normal(size=(200, 10))):
+        model = FactorAnalysis(4).fit(X)
+        C, S = model.get_covariance(), np.cov(X.T, bias=True)
+        precision = np.linalg.inv(C)
+        slope = model.noise_variance_ * np.diag(precision @ (C - S) @ precision)
+        at_floor = model.noise_variance_ < 2e-9 * np.diag(S)
+        assert at_floor.any()
+        np.testing.assert_allclose(slope[~at_floor], 0, atol=1e-5)
+        assert (slope[at_floor] > -1e-4).all()  # such a C keeps half of the digits
+        assert model.n_iter_ < 10

@@ -10,9 +10,8 @@ from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.claims.claim import Evidence, at_least, at_most, claim, equal, true
-from panlearn.core.statistics import Moments
 from panlearn.latent import PCA, FactorAnalysis, GaussianMixture, ProbabilisticPCA
-from panlearn.latent.factor_analysis import _with_best_loadings
+from panlearn.latent.factor_analysis import with_best_loadings
 
 
 def _rows(n: int = 150) -> np.ndarray:
@@ -64,7 +63,7 @@ def loadings_given_the_noise() -> Iterator[Evidence]:
         ("between", values[1:3].mean()),
         ("above", 2 * values[0]),
     ):
-        W = _with_best_loadings(Moments(1.0, np.zeros(6), S), np.full(6, noise), 3)[0].loadings
+        W = with_best_loadings(X / np.sqrt(len(X)), np.full(6, noise), 3)[0].loadings
         A = W @ W.T + noise * np.eye(6)
         yield equal(f"S A⁻¹ W and W, σ² {name} the spectrum", S @ np.linalg.solve(A, W), W, 1e-10)
         squares = (W**2).sum(axis=0)
@@ -86,7 +85,7 @@ def the_noise_is_the_mean_of_what_is_left_out() -> Iterator[Evidence]:
     grid = model.noise_variance_ * np.linspace(0.5, 2, 301)
     scan = []
     for noise in grid:
-        W = _with_best_loadings(Moments(1.0, np.zeros(6), S), np.full(6, noise), 2)[0].loadings
+        W = with_best_loadings(X / np.sqrt(len(X)), np.full(6, noise), 2)[0].loadings
         scan.append(_likelihood(W @ W.T + noise * np.eye(6), S))
     best = grid[int(np.argmax(scan))]
     yield equal("σ² and the best of a grid", model.noise_variance_, best, grid[1] - grid[0])
@@ -128,10 +127,8 @@ def factor_analysis_generalises_probabilistic_pca() -> Iterator[Evidence]:
     closed = ProbabilisticPCA(2).fit(X)
     free = FactorAnalysis(2, tol=1e-12).fit(X)
     yield at_least("its likelihood less that of equal noise", free.score(X) - closed.score(X), 0.0)
-    S = X.T @ X / len(X)
-    W = _with_best_loadings(Moments(1.0, np.zeros(6), S), np.full(6, closed.noise_variance_), 2)[
-        0
-    ].loadings
+    root = X / np.sqrt(len(X))
+    W = with_best_loadings(root, np.full(6, closed.noise_variance_), 2)[0].loadings
     covariance = W @ W.T + closed.noise_variance_ * np.eye(6)
     yield equal("equal ψ and probabilistic PCA", covariance, closed.get_covariance(), 1e-9)
     scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0])
