@@ -14,6 +14,7 @@ from panlearn.core import interpretation
 from panlearn.core import jit as module
 from panlearn.core.jit import Kernel, jit
 from panlearn.graphical import BayesianNetwork
+from panlearn.sequence import CategoricalHMM, GaussianHMM, KalmanFilter
 from panlearn.text import (
     BPETokenizer,
     FastTextClassifier,
@@ -90,7 +91,23 @@ def _graphs():
     model.sample(9, random_state=0)
 
 
-MORE = {"text": _texts, "tree": _trees, "graphical": _graphs}
+def _sequences():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) + 3 * rng.integers(2, size=(40, 1))
+    for kind in ("diag", "full"):
+        model = GaussianHMM(2, covariance_type=kind, max_iter=2, random_state=0)
+        model.fit([X[:25], X[25:]]).predict(X)
+        model.sample(9, random_state=0)
+    steps = [[0, 1, 1, 0, 2], [2, 2, 1, 0]]
+    CategoricalHMM(2, training="viterbi", max_iter=2, random_state=0).fit(steps)
+    CategoricalHMM(2, max_iter=2, random_state=0).fit(steps)
+    rare, law = [[1.0, 1e-200], [0.0, 1.0]], [[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]]  # in logarithms
+    CategoricalHMM.from_parameters([1.0, 0.0], rare, law).predict_proba([[0, 1, 2, 2]])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    KalmanFilter(3, max_iter=2).fit(X).smooth(X)
+
+
+MORE = {"text": _texts, "tree": _trees, "graphical": _graphs, "sequence": _sequences}
 
 
 def bits(value):
@@ -104,6 +121,7 @@ def bits(value):
     return type(value), np.float64(value).tobytes() if isinstance(value, float) else value
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("family", MORE)
 def test_the_interpreter_gives_the_bits_of_the_compiled_kernel(monkeypatch, family):
     compared = set()

@@ -20,6 +20,7 @@ from panlearn.core.statistics import Sums
 from panlearn.latent._full_kernels import NOTHING, expect_rows, log_joint_rows
 
 CHUNK_BYTES = 1 << 18  # centred rows and white rows of one component stay in the cache
+FEW = 1 << 12  # rows times components up to which to compile would take longer than it saves
 LOWEST = -1e300  # of a log density, so that a row far from all components has probabilities
 
 
@@ -58,7 +59,7 @@ def expect(
     scatter = np.stack([at.kind.scatter(np.zeros((1, d)), np.zeros(1))] * k)
     for part, group in _groups(at, X):
         w = np.ones(len(part)) if weight is None else weight[part].astype(float)
-        if isinstance(group, _Complete) and scatter.ndim == 3:
+        if group.compiled:
             known = np.empty(0, np.int64) if labels is None else labels[part]
             total += float(w.sum())
             log_likelihood += group.expect(w, known, hard, count, shift, scatter)
@@ -203,7 +204,7 @@ def _groups(at: Mixture, X: Any) -> Any:
     k, d = at.means.shape
     roots, log_det = at.kind.whitening(at.covariances, k, d)
     constant = np.log(at.weights) - 0.5 * d * LOG_2PI + log_det
-    matrices = None
+    matrices, compiled = None, roots[0].ndim == 2 and X.shape[0] * k > FEW
     step = max(CHUNK_BYTES // (8 * d), 64)
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
@@ -211,7 +212,7 @@ def _groups(at: Mixture, X: Any) -> Any:
         for index, seen in by_pattern(rows):
             chosen = rows if len(index) == len(rows) else rows[index]
             if seen.all():
-                yield start + index, _Complete(at, chosen, roots, constant)
+                yield start + index, _Complete(at, chosen, roots, constant, compiled)
             else:
                 matrices = at.kind.matrices(at.covariances, k, d) if matrices is None else matrices
                 yield start + index, _Incomplete(at, chosen, seen, matrices)
@@ -221,19 +222,25 @@ class _Complete:
     """Rows with every entry."""
 
     def __init__(
-        self, at: Mixture, rows: np.ndarray, roots: list[np.ndarray], constant: np.ndarray
+        self,
+        at: Mixture,
+        rows: np.ndarray,
+        roots: list[np.ndarray],
+        constant: np.ndarray,
+        compiled: bool,
     ) -> None:
         self.at, self.rows, self.roots, self.constant = at, rows, roots, constant
+        self.compiled = compiled  # which is there for components that have matrices
 
     def expect(self, weight: Any, labels: Any, hard: bool, *sums: np.ndarray) -> float:
-        """Add to the sums of components that have matrices; the log-likelihood is returned."""
+        """Add to the sums; the log-likelihood is returned."""
         roots, rows = np.stack(self.roots), np.ascontiguousarray(self.rows)
         at = self.at.means, roots, self.constant
         return expect_rows(rows, weight, labels, hard, *at, *sums)
 
     def log_joint(self) -> np.ndarray:
         """Log π_j N(x | μ_j, Σ_j), components in rows."""
-        if self.roots[0].ndim == 2:
+        if self.compiled:
             rows = np.ascontiguousarray(self.rows)
             return log_joint_rows(rows, self.at.means, np.stack(self.roots), self.constant)
         out = np.empty((len(self.constant), len(self.rows)))
@@ -251,6 +258,8 @@ class _Complete:
 
 class _Incomplete:
     """Rows that miss the same entries; what depends on the components is found for all at once."""
+
+    compiled = False
 
     def __init__(
         self, at: Mixture, rows: np.ndarray, seen: np.ndarray, matrices: np.ndarray

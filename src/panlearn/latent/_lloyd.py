@@ -24,6 +24,7 @@ from panlearn.core.statistics import Statistic, Sums
 
 CHUNK = 256  # rows whose scores against all centres stay in the cache
 FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
+SMALL = 1 << 13  # scores up to which to compile would take longer than it saves
 SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
 Memory = np.dtype([("label", np.int32), ("bound", np.float64)], align=True)
@@ -159,6 +160,9 @@ def assign(
     total = np.zeros((k, d)) if total is None else total
     moved = np.ascontiguousarray(centres - origin)
     half = 0.5 * (moved**2).sum(axis=1)
+    if n * k <= SMALL and not sparse.issparse(X):
+        inertia = _assign_few(X, weight, moved, half, origin, count, total, memory["label"])
+        return memory["label"], inertia
     longest = float(np.sqrt(2 * half.max()))
     unit = 1 / longest if longest > 0 else 1.0
     short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
@@ -175,6 +179,26 @@ def assign(
             rows, w, moved, half, *scaled, origin, drift, count, total, labels, bounds
         )
     return memory["label"], inertia
+
+
+def _assign_few(
+    X: np.ndarray,
+    weight: np.ndarray | None,
+    centres: np.ndarray,  # less the origin
+    half: np.ndarray,
+    origin: np.ndarray,
+    count: np.ndarray,
+    total: np.ndarray,
+    labels: np.ndarray,
+) -> float:
+    """Do what `_assign` does by products of all rows with all centres, which nobody remembers."""
+    rows = X - origin
+    labels[:] = (half - rows @ centres.T).argmin(axis=1)
+    member = np.zeros((len(rows), len(centres)))
+    member[np.arange(len(rows)), labels] = 1.0 if weight is None else weight
+    count += member.sum(axis=0)
+    total += member.T @ rows
+    return float(member.sum(axis=1) @ ((rows - centres[labels]) ** 2).sum(axis=1))
 
 
 def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:

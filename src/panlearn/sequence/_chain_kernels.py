@@ -9,16 +9,23 @@ which is watched, and if something would, the sums are of logarithms.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from panlearn.core.jit import jit
 
 LEAST = 1e-100
 """The least positive probability of a transition; below it the scaled recursions could lose."""
-FAST = {"contract", "reassoc"}
 
 
-@jit(fastmath=FAST)
+def _cost(transition: np.ndarray, density: np.ndarray) -> float:
+    """About the microseconds that Python takes for a walk over all steps."""
+    k = len(transition)
+    return len(density) * (3 + k + 0.7 * k * k)
+
+
+@jit(plain=lambda first, transition, density, *rest: _cost(transition, density))
 def forward(
     first: np.ndarray,
     transition: np.ndarray,
@@ -67,13 +74,13 @@ def forward(
                 return False
             product *= norm  # one logarithm for many steps
             if product < 1e-150 or product > 1e150:
-                total += np.log(product)
+                total += math.log(product)
                 product = 1.0
-        log_likelihood[s] = total + np.log(product)
+        log_likelihood[s] = total + math.log(product)
     return True
 
 
-@jit(fastmath=FAST)
+@jit(plain=lambda transition, density, *rest: _cost(transition, density))
 def backward(
     transition: np.ndarray,
     density: np.ndarray,
@@ -119,7 +126,7 @@ def backward(
                 alpha[t, j] *= w * beta[j]
 
 
-@jit
+@jit(plain=lambda first, transition, density, *rest: 2 * _cost(transition, density))
 def log_forward(
     first: np.ndarray,
     transition: np.ndarray,
@@ -155,7 +162,7 @@ def log_forward(
     return True
 
 
-@jit
+@jit(plain=lambda transition, density, *rest: 2 * _cost(transition, density))
 def log_backward(
     transition: np.ndarray,
     density: np.ndarray,
@@ -180,10 +187,10 @@ def log_backward(
                     for j in range(k):
                         joint = alpha[t, i] + transition[i, j] + later[j]
                         if joint > -745.0:
-                            step[i, j] += w * np.exp(joint)
+                            step[i, j] += w * math.exp(joint)
             for j in range(k):
                 later[j] = density[t, j] + beta[j] - scale[t]
-                alpha[t, j] = w * np.exp(alpha[t, j] + beta[j])
+                alpha[t, j] = w * math.exp(alpha[t, j] + beta[j])
 
 
 @jit
@@ -198,11 +205,11 @@ def log_sum(one: np.ndarray, other: np.ndarray) -> float:
     for i in range(len(one)):
         power = one[i] + other[i] - top
         if power > -745.0:
-            total += np.exp(power)
-    return top + np.log(total)
+            total += math.exp(power)
+    return top + math.log(total)
 
 
-@jit
+@jit(plain=lambda log_density, shift: log_density.size)
 def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
     """Make each row exp(log b - shift) with its largest at one; a row of nothing is zero.
 
@@ -220,7 +227,7 @@ def shifted(log_density: np.ndarray, shift: np.ndarray) -> None:
         for j in range(log_density.shape[1]):
             power = log_density[t, j] - top
             if power > -700.0:
-                log_density[t, j] = np.exp(power)
+                log_density[t, j] = math.exp(power)
             else:
                 log_density[t, j] = 5e-324 if power > -np.inf else 0.0
 

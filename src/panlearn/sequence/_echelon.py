@@ -10,7 +10,7 @@ from panlearn.core.jit import jit
 ROUNDING = 1e-13
 
 
-@jit(fastmath={"reassoc", "contract"}, _nrt=False)
+@jit(_nrt=False)
 def triangularise(A: np.ndarray, rows: int, columns: int, scale: np.ndarray) -> None:
     """Bring A[:rows, :columns] to lower echelon form by reflections of its columns, in place.
 

@@ -100,7 +100,7 @@ def posterior_mode(
     return np.where(total > 0, raised / np.where(total > 0, total, 1.0), otherwise)
 
 
-@jit
+@jit(plain=lambda codes, share, count: share.size)
 def add_shares(codes: np.ndarray, share: np.ndarray, count: np.ndarray) -> None:
     """Add the shares of each step to the row of its symbol."""
     for t in range(len(codes)):

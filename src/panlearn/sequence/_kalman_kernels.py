@@ -22,6 +22,9 @@ that is ever multiplied by it lies in the range, where every generalised inverse
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from panlearn.core.jit import jit
@@ -30,10 +33,22 @@ from panlearn.sequence._kalman_work import Work, put, put_matrix
 
 # Two covariances in a row that differ by less are the fixed point of the recursion.
 SETTLED = 2e-15
-LOG_2_PI = np.log(2 * np.pi)
+LOG_2_PI = math.log(2 * math.pi)
+PATIENCE = 2.0  # seconds; to compile takes longer
 
 
-@jit(fastmath={"reassoc", "contract"}, _nrt=False)
+def _forward_cost(Y: np.ndarray, F: np.ndarray, *rest: Any) -> float:
+    """About the microseconds that Python takes; covariances come to rest soon if all is seen."""
+    m, n = Y.shape[1], F.shape[-1]
+    moving = len(Y) if len(F) > 1 or np.isnan(Y).any() else min(len(Y), 30)
+    return len(Y) * (10 + m * n + n * n) + moving * (30 + 0.6 * (m + n) ** 3)
+
+
+def _backward_cost(means: np.ndarray, *rest: Any) -> float:
+    return len(means) * (5 + 1.3 * means.shape[1] ** 2)
+
+
+@jit(_nrt=False)
 def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left: int) -> None:
     """out[top:, left:] = M S with S lower triangular."""
     for i in range(M.shape[0]):
@@ -110,7 +125,7 @@ def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> 
             value -= A[i, j] * innovation[j]
         if A[i, rank] > 0.0:
             value /= A[i, rank]
-            total -= 0.5 * (value * value + LOG_2_PI) + np.log(A[i, rank])
+            total -= 0.5 * (value * value + LOG_2_PI) + math.log(A[i, rank])
             innovation[rank] = value  # of the component that the column belongs to
             rank += 1
     for k in range(len(mean)):
@@ -170,7 +185,7 @@ def _same(S: np.ndarray, T: np.ndarray) -> bool:
     return difference <= SETTLED * largest
 
 
-@jit(_nrt=False)
+@jit(_nrt=False, plain=_forward_cost, patience=PATIENCE)
 def forward(
     Y: np.ndarray,
     F: np.ndarray,
@@ -254,7 +269,7 @@ def forward(
     return total
 
 
-@jit(_nrt=False)
+@jit(_nrt=False, plain=_backward_cost, patience=PATIENCE)
 def backward(
     means: np.ndarray,
     factors: np.ndarray,

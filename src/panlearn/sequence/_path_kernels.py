@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.sequence._chain_kernels import FAST
 
 
-@jit(fastmath=FAST)
+@jit
 def viterbi_steps(
     value: np.ndarray,
     begun: bool,
@@ -44,7 +43,7 @@ def trace_back(last: int, pointer: np.ndarray, path: np.ndarray) -> None:
         path[t - 1] = pointer[t, path[t]]
 
 
-@jit
+@jit(plain=lambda first, transition, density, *rest: len(transition) * density.size)
 def viterbi(
     first: np.ndarray,
     transition: np.ndarray,
@@ -64,7 +63,7 @@ def viterbi(
         trace_back(last, pointer[a:b], path[a:b])
 
 
-@jit
+@jit(plain=lambda path, *rest: len(path))
 def count_path(path: np.ndarray, offsets: np.ndarray, weight: np.ndarray, step: np.ndarray) -> None:
     """Add the weights of the sequences at the steps that their paths take."""
     for s in range(len(offsets) - 1):
@@ -72,7 +71,7 @@ def count_path(path: np.ndarray, offsets: np.ndarray, weight: np.ndarray, step: 
             step[path[t - 1], path[t]] += weight[s]
 
 
-@jit
+@jit(plain=lambda state, cumulative, uniform, path: 5 * len(path))
 def draw_path(state: int, cumulative: np.ndarray, uniform: np.ndarray, path: np.ndarray) -> None:
     """Walk the chain from a state, one uniform number a step."""
     path[0] = state
