@@ -219,3 +219,10 @@ def test_save_load_and_go_on(rng, tmp_path):
     panlearn.save(model, tmp_path / "model")
     loaded = panlearn.load(tmp_path / "model").partial_fit(X[30:], y[30:])
     np.testing.assert_array_equal(loaded.theta_, RecursiveLeastSquares().fit(X, y).theta_)
+
+
+def test_a_prior_without_doubt_stays_and_nothing_is_written_to_the_screen(capfd):
+    """A system of no unknowns is not LAPACK's to complain of."""
+    model = RecursiveLeastSquares(prior_covariance=0.0, prior_mean=0.7, fit_intercept=False)
+    assert model.fit(np.ones((4, 1)), [1.0, 4.0, -2.0, 3.0]).coef_ == [0.7]
+    assert capfd.readouterr() == ("", "")

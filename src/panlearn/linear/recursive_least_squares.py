@@ -307,7 +307,10 @@ def _estimate(prior: tuple[np.ndarray, np.ndarray], triangle: np.ndarray) -> np.
     least = np.abs(np.diag(triangle)).min(initial=1.0)
     if not least > TINY * np.abs(root).max(initial=0.0):
         return None
-    theta = mean[:, None] + root @ dtrtrs(triangle[:, :size], triangle[:, size:])[0]
+    solved = triangle[:, size:]
+    if size:  # else nothing is uncertain, which LAPACK would complain of on standard error
+        solved = dtrtrs(triangle[:, :size], solved)[0]
+    theta = mean[:, None] + root @ solved
     return theta if np.isfinite(theta).all() else None
 
 
