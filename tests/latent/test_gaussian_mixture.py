@@ -14,11 +14,17 @@ from panlearn.core.gaussian import KINDS
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.starts import best_of
-from panlearn.latent import GaussianMixture, KMeans
+from panlearn.latent import GaussianMixture, KMeans, _gaussians
 from panlearn.latent._gaussians import Mixture, draw_missing, expect, fill
 from panlearn.latent._mixture_starts import starts
 
 every = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True, params=[0, _gaussians.FEW], ids=["compiled", "by products"])
+def way(request, monkeypatch):
+    """Every fact holds for the kernel, and for what few rows go through instead."""
+    monkeypatch.setattr(_gaussians, "FEW", request.param)
 
 
 @pytest.fixture(name="X")

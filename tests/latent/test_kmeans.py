@@ -7,8 +7,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.sources import ArrayRows
 from panlearn.core.starts import RowSample, k_means_plus_plus
-from panlearn.latent import KMeans
+from panlearn.latent import KMeans, _lloyd
 from panlearn.latent._lloyd import Assigned, Memory, assign
+
+
+@pytest.fixture(autouse=True, params=[0, _lloyd.SMALL], ids=["compiled", "by products"])
+def way(request, monkeypatch):
+    """Every fact holds for the kernel, and for what few rows go through instead."""
+    monkeypatch.setattr(_lloyd, "SMALL", request.param)
 
 
 @pytest.fixture(name="X")
