@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
@@ -11,6 +12,7 @@ from scipy import linalg, optimize
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
 from panlearn.core.statistics import Moments, RootMoments
+from panlearn.core.threads import one_blas_thread
 from panlearn.latent._extremes import floats
 from panlearn.latent._factors import (
     Factors,
@@ -23,6 +25,7 @@ from panlearn.latent._factors import (
 from panlearn.latent._linear_gaussian import LinearGaussian, noise_floor, with_signs
 
 STEPS = 50  # of an iteration
+SMALL = 1 << 14  # entries of what is decomposed
 
 
 @dataclass(eq=False, repr=False)
@@ -205,14 +208,16 @@ def _climbed(root: np.ndarray, noise: np.ndarray, floor: np.ndarray, k: int) -> 
     variance = np.einsum("ij,ij->j", root, root)
     unit = np.where(variance > 0, variance, 1.0)
     whitened = root / np.sqrt(unit)
-    found = optimize.minimize(
-        lambda logarithms: with_best_loadings(whitened, np.exp(logarithms), k)[1:],
-        np.log(noise / unit),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.log(np.c_[floor, variance + floor] / unit[:, None]),
-        options={"maxiter": STEPS, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9},
-    )
+    # two threads take ten times as long for small matrices as one
+    with one_blas_thread() if root.size <= SMALL else contextlib.nullcontext():
+        found = optimize.minimize(
+            lambda logarithms: with_best_loadings(whitened, np.exp(logarithms), k)[1:],
+            np.log(noise / unit),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.log(np.c_[floor, variance + floor] / unit[:, None]),
+            options={"maxiter": STEPS, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9},
+        )
     return with_best_loadings(root, np.exp(found.x) * unit, k)[0]
 
 
