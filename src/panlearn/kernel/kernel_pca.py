@@ -21,6 +21,7 @@ from panlearn.kernel._base import BLOCK, KernelMethod, KernelOrMatrix, rounded, 
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import present
 from panlearn.kernel._solve import solve_psd
+from panlearn.kernel._stationary import Stationary
 from panlearn.kernel._tiles import fill_lower, gram
 from panlearn.kernel.kernels import RBF, Linear
 
@@ -192,7 +193,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
             start = generator(self.random_state).standard_normal(n)
             values, vectors = centred.largest(k or n, self.tol, start)
         else:
-            values, vectors = centred.spectrum()
+            # of a kernel that is no inner product the least eigenvalue tells
+            proved = isinstance(kernel, Linear | Stationary)
+            values, vectors = centred.spectrum(k if proved and k is not None else n)
         error = n * np.finfo(float).eps * max(float(np.abs(values).max()), centred.size)
         if values.min() < -1e3 * error and not kernel.indefinite:
             raise ValueError(
@@ -315,15 +318,21 @@ class _Centred(NamedTuple):
         means = blas.dsymv(1.0, K.T, weight / weight.sum(), lower=0)
         return cls(K, means, weight, float(np.abs(K.diagonal()).max()))
 
-    def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
-        """All eigenvalues, falling, and their vectors; K is overwritten."""
-        K, root = self.K, np.sqrt(self.weight)
+    def spectrum(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k largest eigenvalues, falling, and their vectors; K is overwritten."""
+        K, root, n = self.K, np.sqrt(self.weight), len(self.K)
         K -= self.means
         K -= (self.means - self.means @ self.weight / self.weight.sum())[:, None]
         K *= root
         K *= root[:, None]
         # what is below the diagonal here is above it for Fortran
-        values, vectors = linalg.eigh(K.T, lower=False, overwrite_a=True, check_finite=False)
+        values, vectors = linalg.eigh(
+            K.T,
+            lower=False,
+            subset_by_index=[n - k, n - 1],
+            overwrite_a=True,
+            check_finite=False,
+        )
         return values[::-1], vectors[:, ::-1]
 
     def largest(self, k: int, tol: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
