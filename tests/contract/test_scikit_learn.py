@@ -31,9 +31,6 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
         )
         for name in ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier")
     },
-    "LogisticRegression": {
-        "check_fit_score_takes_y": "calls partial_fit after fit, which keeps nothing to go on from"
-    },
     "CategoricalMixture": dict.fromkeys(
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "takes whatever has predict_proba and sparse rows for a classifier",
