@@ -187,6 +187,17 @@ def test_the_cost_that_a_docstring_states_is_found():
     assert said
     assert all(sentence.endswith(".") and ":math:`O(" in sentence for sentence in said)
     assert said[0] in proofs.sections(METHODS["linear.Ridge"])
+    assert said[0].startswith("With more rows than columns")  # and not with the section's name
+
+
+SETTINGS = ("Config", "Writer", "Hook", "Player", "Scaling", "Tower", "Template", "Pipeline")
+RESULTS = ("Answer", "Completion", "Solution", "pipeline")
+
+
+def test_every_method_states_its_cost():
+    """All but settings, what watches a run, results, and what costs the sum of its steps."""
+    silent = [path for path, method in METHODS.items() if not method.cost]
+    assert [path for path in silent if not path.endswith(SETTINGS + RESULTS)] == []
 
 
 def test_claims_and_errata_are_written_with_their_anchors():
