@@ -174,6 +174,18 @@ def benchmark_page() -> str:
         text += (
             '<h2 id="growth">Growth</h2><p>The exponent p of time ~ size<sup>p</sup>, fitted to '
             "runs of several sizes; both axes of a curve are logarithmic.</p>"
-            f'<div class="curves">{"".join(growth_curve(law) for law in growth())}</div>'
+            f"{_growths()}"
         )
     return text + "</div>"
+
+
+def _growths() -> str:
+    """Write the curves, folded by family."""
+    families: dict[str, list[Growth]] = {}
+    for law in sorted(growth(), key=lambda law: law.method):
+        families.setdefault(law.method.partition(".")[0], []).append(law)
+    return "".join(
+        f'<details><summary>{escape(family)}: {len(own)}</summary><div class="curves">'
+        f"{''.join(map(growth_curve, own))}</div></details>"
+        for family, own in families.items()
+    )

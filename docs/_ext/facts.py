@@ -272,17 +272,18 @@ class Growth:
     exponent: float
     sizes: tuple[float, ...] = ()
     seconds: tuple[float, ...] = ()
+    file: str = ""
 
 
 @functools.cache
 def growth() -> list[Growth]:
     """Return every growth that was measured; older results have only the exponent."""
     found = []
-    for content in results().values():
+    for file, content in results().items():
         for said, law in content["growth"].items():
             name, _, rest = said.partition(" ")
             kept = law if isinstance(law, dict) else {"exponent": law}
-            found.append(Growth(full_path(name), rest, **kept))
+            found.append(Growth(full_path(name), rest, **kept, file=file))
     return found
 
 

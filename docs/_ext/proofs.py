@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Iterable
 from html import escape
 
 from charts import growth_curve, machine_line, workload_row
-from facts import Measured, Method, claims_of, growth, proof, results, rows, workloads
+from facts import Method, claims_of, growth, proof, results, rows, workloads
 from writing import formulas, list_table, raw, title
 
 from panlearn.claims import Claim, all_claims
@@ -88,7 +89,7 @@ def _speed_section(method: Method) -> str:
         return ""
     text = "<p>The time of the fastest peer over ours, on the same data in one process: above "
     text += "1 panlearn is faster. The box spans the quartiles of the rounds.</p>"
-    text += "".join(workload_row(m, "../") for m in own) + _machines(own)
+    text += "".join(workload_row(m, "../") for m in own) + _machines(m.family for m in own)
     return f'<div class="atlas">{text}</div>'
 
 
@@ -99,12 +100,13 @@ def _cost_section(method: Method) -> str:
     if laws:
         curves = "".join(growth_curve(law, "../") for law in laws)
         words = "<p>The exponent p of time ~ size<sup>p</sup>, as measured:</p>"
-        text += raw(f'<div class="atlas">{words}<div class="curves">{curves}</div></div>')
+        curves = f'<div class="curves">{curves}</div>{_machines(law.file for law in laws)}'
+        text += raw(f'<div class="atlas">{words}{curves}</div>')
     return text
 
 
-def _machines(own: list[Measured]) -> str:
-    lines = dict.fromkeys(machine_line(results()[m.family]["machine"]) for m in own)
+def _machines(files: Iterable[str]) -> str:
+    lines = dict.fromkeys(machine_line(results()[file]["machine"]) for file in files)
     return "".join(f'<p class="machine">{escape(line)}</p>' for line in lines)
 
 

@@ -10,6 +10,7 @@ import charts
 import facts
 import gallery
 import numpy as np
+import phone
 import proofs
 import pytest
 
@@ -258,6 +259,63 @@ def test_a_panel_with_nothing_in_it_is_blank():
     panels[3].axis("off")
     assert [gallery.blank(panel) for panel in panels] == [True, False, False, False]
     plt.close(figure)
+
+
+@pytest.fixture
+def plt():
+    """Pyplot, and afterwards no figure left open."""
+    found = pytest.importorskip("matplotlib.pyplot", reason="needs panlearn[plot]")
+    yield found
+    found.close("all")
+
+
+def places(figure):
+    figure.canvas.draw()  # where constrained layout puts them
+    return [ax.get_position() for ax in figure.axes]
+
+
+def test_panels_of_a_wide_picture_are_stacked_for_narrow_screens(plt):
+    figure, panels = plt.subplots(1, 3, figsize=(13, 4), sharey=True)
+    panels[0].set_ylabel("height")
+    assert phone.stack(figure)
+    width, height = figure.get_size_inches()
+    assert width <= phone.NARROW
+    assert height == pytest.approx(12)
+    first, second, third = places(figure)
+    assert first.y0 > second.y1
+    assert second.y0 > third.y1
+    assert [ax.get_ylabel() for ax in panels] == ["height"] * 3  # no longer side by side
+    assert not phone.stack(figure)
+
+
+def test_panels_below_a_title_stay_below_it(plt):
+    figure, panels = plt.subplots(2, 2, figsize=(14, 6))
+    for ax in panels[0]:
+        ax.set_title("a method")
+    phone.stack(figure)
+    heights = [place.y0 for place in places(figure)]
+    assert heights[0] > heights[2] > heights[1] > heights[3]
+
+
+def test_a_narrow_picture_and_small_panels_side_by_side_stay(plt):
+    assert not phone.stack(plt.subplots(1, 2, figsize=(6, 3))[0])
+    assert not phone.stack(plt.subplots(figsize=(9, 3))[0])
+    figure, _ = plt.subplots(1, 10, figsize=(12, 1.2))
+    assert phone.stack(figure)
+    tops = {round(place.y0, 2) for place in places(figure)}
+    assert len(tops) == 2  # five of ten fit
+
+
+def test_pages_offer_the_narrow_picture_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(phone, "DOCS", tmp_path)
+    images = tmp_path / "gallery" / "linear" / "images"
+    images.mkdir(parents=True)
+    phone.phone_path(images / "sphx_a_001.png").touch()
+    body = '<img src="../_images/sphx_a_001.png" alt=""/><img src="../_images/sphx_b_001.png"/>'
+    context = {"body": body}
+    phone.offer(None, "page", "page.html", context, None)
+    assert 'srcset="../_images/sphx_a_001_phone.png"' in context["body"]
+    assert context["body"].count("<picture>") == 1
 
 
 def test_numbers_of_the_prose_are_set_or_printed():
