@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import atlas
 import charts
+import comparisons
 import facts
 import gallery
 import numpy as np
@@ -334,3 +335,42 @@ print(f"{rows / 6403:.4f}, {17}")
     page = "sphx-glr-script-out\n\n .. code-block:: none\n\n    0.3124, 17\n\n"
     assert gallery.unfounded(source, page) == ["0.25", "40"]
     assert "0.31" in gallery.unfounded(source, "")
+
+
+FILE = """
+import numpy as np
+import pytest
+import sklearn.linear_model as peer
+from sklearn.datasets import load_iris
+
+celer = pytest.importorskip("celer")
+
+def fitted(X):
+    return peer.Lasso().fit(X)
+
+def test_lasso():
+    assert fitted(load_iris()) == celer.Lasso()
+
+def test_alone():
+    pytest.importorskip("skglm")
+    assert np.ones(2).any()
+
+def test_data():
+    assert load_iris()
+"""
+
+
+def test_the_peers_of_a_test_are_those_that_its_code_reaches(tmp_path, monkeypatch):
+    (tmp_path / "test_it.py").write_text(FILE)
+    monkeypatch.setattr(comparisons, "TESTS", tmp_path)
+    assert comparisons.peers_of("test_it::test_lasso") == ["celer", "scikit-learn"]
+    assert comparisons.peers_of("test_it::test_alone") == ["skglm"]
+    assert comparisons.peers_of("test_it::test_data") == []
+    assert comparisons.peers_of("test_gone::test_it") == []
+
+
+def test_a_page_says_with_whom_a_method_was_compared():
+    text = proofs.sections(METHODS["linear.Lasso"])
+    assert "Compared with celer, scikit-learn by" in text
+    text = proofs.sections(METHODS["alignment.DPO"])
+    assert "../migration/trl.html" in text
