@@ -69,7 +69,7 @@ def scrape(block: Any, variables: dict[str, Any], conf: dict[str, Any]) -> str:
     for figure, path in zip(figures, map(Path, paths), strict=True):
         phone_path(path).unlink(missing_ok=True)
         if stack(figure):
-            figure.savefig(phone_path(path))
+            figure.savefig(phone_path(path), bbox_inches="tight")
     return said
 
 

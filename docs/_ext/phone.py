@@ -49,7 +49,8 @@ def stack(figure: Any) -> bool:
     for i, row in enumerate(rows):
         for j, ax in enumerate(row):
             _label(ax, panels)
-            ax.set_subplotspec(grid[i, j] if len(row) > 1 or fit == 1 else grid[i, :])
+            spans = len(row) == 1 and len(ax.get_subplotspec().colspan) > 1
+            ax.set_subplotspec(grid[i, :] if spans else grid[i, j])
     return True
 
 

@@ -107,7 +107,7 @@ def _cost_section(method: Method) -> str:
     laws = [law for law in growth() if law.method == method.path]
     if laws:
         curves = "".join(growth_curve(law, "../") for law in laws)
-        words = "<p>The exponent p of time ~ size<sup>p</sup>, as measured:</p>"
+        words = "<p>The exponent p of time ~ size<sup>p</sup>, with a few iterations:</p>"
         curves = f'<div class="curves">{curves}</div>{_machines(law.file for law in laws)}'
         text += raw(f'<div class="atlas">{words}{curves}</div>')
     return text
