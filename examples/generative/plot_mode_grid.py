@@ -34,14 +34,13 @@ models = {
     "InfoGAN": InfoGAN(2, n_clusters=9, max_steps=700, **common, random_state=0),
     "MMDGAN": MMDGAN(2, max_steps=400, **common, random_state=0),
 }
-figure, axes = plt.subplots(
-    1, 4, figsize=(14, 3.8), sharex=True, sharey=True, layout="constrained"
-)
+figure, axes = plt.subplots(1, 4, figsize=(14, 3.8), sharex=True, sharey=True, layout="constrained")
 for axis, (name, model) in zip(axes, models.items(), strict=True):
     drawn = model.fit(X).sample(2000, random_state=0)
     found, share = report(drawn)
     print(f"{name}: {found} of 9 modes, {share:.0%} of the samples are good")
     axis.scatter(*drawn.T, s=2, alpha=0.5)
     axis.scatter(*centres.T, s=60, facecolors="none", edgecolors="C1", linewidths=1)
-    axis.set(title=f"{name}: {found} of 9, {share:.0%} good", aspect="equal")
+    axis.set(title=f"{name}: {found} of 9, {share:.0%} good")
+axes[0].set(xlim=(-3.2, 3.2), ylim=(-3.2, 3.2))
 plt.show()
