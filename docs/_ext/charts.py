@@ -65,6 +65,14 @@ def short(value: float) -> str:
     return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
 
 
+def rounded(size: float) -> str:
+    """Write a size in few letters."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:.3g}{letter}"
+    return f"{size:.3g}"
+
+
 def spread_words(measured: Measured) -> str:
     """Write the quartiles."""
     low, high = measured.spread or (float("nan"), float("nan"))
@@ -121,7 +129,7 @@ def growth_curve(law: Growth, root: str = "") -> str:
     top = min(y for _, y in points) - 20
     labels = "".join(
         f'<text x="{x:.1f}" y="{y - 8:.1f}" text-anchor="middle">{seconds:.2g} s</text>'
-        f'<text x="{x:.1f}" y="94" text-anchor="middle">{size:.3g}</text>'
+        f'<text x="{x:.1f}" y="94" text-anchor="middle">{rounded(size)}</text>'
         for (x, y), seconds, size in zip(points, law.seconds, law.sizes, strict=True)
     )
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points)

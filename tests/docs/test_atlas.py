@@ -168,6 +168,7 @@ def test_a_curve_has_the_slope_of_its_law():
     assert "<b>2.00</b>" in text
     assert "../api/panlearn.linear.Ridge.html" in Links.of(text)
     assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
+    assert [charts.rounded(size) for size in (16, 65536, 1 << 20)] == ["16", "65.5k", "1.05M"]
 
 
 def test_a_method_without_an_example_has_that_of_its_sibling():
