@@ -27,6 +27,7 @@ mutate: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks growth
 
 status: test bench
 	$(BIN)/python -m benchmarks.status
