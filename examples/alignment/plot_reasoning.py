@@ -53,7 +53,7 @@ print(run.measured["grpo"]["samples"][0])
 
 # %%
 # Fifty steps of GRPO are few: the reward of a batch wavers more than it rises, and the divergence
-# from the cold start, which is the price, stays small. On questions that were not seen what is drawn
+# from the cold start, which is the price, stays small. On questions not seen before, what is drawn
 # comes nearer to what is most probable with each stage, but for the smaller model.
 
 history = run.models["grpo"].history_

@@ -2,9 +2,9 @@ r"""
 A GPT that writes documentation
 ===============================
 
-A decoder of under half a million parameters learns to write Python's manual, one byte after the other.
-It sees nothing but the bytes: that letters make words, that headings are underlined, and that
-brackets close, it has to find out.
+A decoder of under half a million parameters learns to write Python's manual, one byte after the
+other. It sees nothing but the bytes: that letters make words, that headings are underlined, and
+that brackets close, it has to find out.
 """
 
 # %%
