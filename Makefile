@@ -27,13 +27,15 @@ mutate: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks growth
 
 status: test bench
 	$(BIN)/python -m benchmarks.status
 	$(BIN)/python tools/proof.py
 
+# examples run in as many processes as there are processors, each on one thread
 docs: .venv/.dev
-	$(BIN)/sphinx-build -W --keep-going -j auto -b html docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -j auto -b html docs docs/_build/html
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

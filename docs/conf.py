@@ -20,6 +20,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "gallery",  # ours: pictures are looked at
+    "phone",  # ours: and drawn for narrow screens
     "reference",  # ours: the pages that are read off the package
 ]
 exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]

@@ -65,6 +65,14 @@ def short(value: float) -> str:
     return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
 
 
+def rounded(size: float) -> str:
+    """Write a size in few letters."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:.3g}{letter}"
+    return f"{size:.3g}"
+
+
 def spread_words(measured: Measured) -> str:
     """Write the quartiles."""
     low, high = measured.spread or (float("nan"), float("nan"))
@@ -121,7 +129,7 @@ def growth_curve(law: Growth, root: str = "") -> str:
     top = min(y for _, y in points) - 20
     labels = "".join(
         f'<text x="{x:.1f}" y="{y - 8:.1f}" text-anchor="middle">{seconds:.2g} s</text>'
-        f'<text x="{x:.1f}" y="94" text-anchor="middle">{size:.3g}</text>'
+        f'<text x="{x:.1f}" y="94" text-anchor="middle">{rounded(size)}</text>'
         for (x, y), seconds, size in zip(points, law.seconds, law.sizes, strict=True)
     )
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points)
@@ -174,6 +182,18 @@ def benchmark_page() -> str:
         text += (
             '<h2 id="growth">Growth</h2><p>The exponent p of time ~ size<sup>p</sup>, fitted to '
             "runs of several sizes; both axes of a curve are logarithmic.</p>"
-            f'<div class="curves">{"".join(growth_curve(law) for law in growth())}</div>'
+            f"{_growths()}"
         )
     return text + "</div>"
+
+
+def _growths() -> str:
+    """Write the curves, folded by family."""
+    families: dict[str, list[Growth]] = {}
+    for law in sorted(growth(), key=lambda law: law.method):
+        families.setdefault(law.method.partition(".")[0], []).append(law)
+    return "".join(
+        f'<details><summary>{escape(family)}: {len(own)}</summary><div class="curves">'
+        f"{''.join(map(growth_curve, own))}</div></details>"
+        for family, own in families.items()
+    )

@@ -64,9 +64,10 @@ class Method:
     @property
     def cost(self) -> list[str]:
         """The sentences of the docstring that say how time and memory grow."""
-        paragraphs = (inspect.getdoc(self.thing) or "").split("\n\n")
-        text = "\n".join(" ".join(p.split()) for p in paragraphs if "O(" in p)
-        return [s for s in re.split(r"(?<=\.)\s+(?=[A-Z])|\n", text) if ":math:`O(" in s]
+        text = re.sub(r"^\w+\n-+\n", "", inspect.getdoc(self.thing) or "", flags=re.MULTILINE)
+        paragraphs = "\n".join(" ".join(p.split()) for p in text.split("\n\n"))
+        sentences = re.split(r"(?<=\.)\s+(?=[A-Z`\"])|\n", paragraphs)
+        return [sentence for sentence in sentences if ":math:`O(" in sentence]
 
     @property
     def capabilities(self) -> Capabilities | None:
@@ -271,17 +272,18 @@ class Growth:
     exponent: float
     sizes: tuple[float, ...] = ()
     seconds: tuple[float, ...] = ()
+    file: str = ""
 
 
 @functools.cache
 def growth() -> list[Growth]:
     """Return every growth that was measured; older results have only the exponent."""
     found = []
-    for content in results().values():
+    for file, content in results().items():
         for said, law in content["growth"].items():
             name, _, rest = said.partition(" ")
             kept = law if isinstance(law, dict) else {"exponent": law}
-            found.append(Growth(full_path(name), rest, **kept))
+            found.append(Growth(full_path(name), rest, **kept, file=file))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from cycler import cycler
 from facts import DOCS, EXAMPLES
+from phone import phone_path, stack
 from sphinx.errors import ExtensionError
 from sphinx.util.logging import getLogger
 
@@ -55,14 +56,21 @@ def _get_sg_image_scraper() -> Any:
 
 
 def scrape(block: Any, variables: dict[str, Any], conf: dict[str, Any]) -> str:
-    """Keep the figures of a block as sphinx-gallery does; refuse a panel that shows nothing."""
+    """Keep the figures of a block, wide and narrow; refuse a panel that shows nothing."""
     import matplotlib.pyplot as plt
     from sphinx_gallery.scrapers import matplotlib_scraper
 
-    for number in plt.get_fignums():
-        if any(map(blank, plt.figure(number).axes)):
-            raise ExtensionError(f"{variables['src_file']} draws a panel with nothing in it")
-    return matplotlib_scraper(block, variables, conf)
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    if any(blank(axes) for figure in figures for axes in figure.axes):
+        raise ExtensionError(f"{variables['src_file']} draws a panel with nothing in it")
+    before = len(variables["image_path_iterator"])
+    said = matplotlib_scraper(block, variables, conf)
+    paths = variables["image_path_iterator"].paths[before:]
+    for figure, path in zip(figures, map(Path, paths), strict=True):
+        phone_path(path).unlink(missing_ok=True)
+        if stack(figure):
+            figure.savefig(phone_path(path), bbox_inches="tight")
+    return said
 
 
 def blank(axes: Any) -> bool:

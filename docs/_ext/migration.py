@@ -7,12 +7,13 @@ A page is a script in ``docs/migration``: a docstring, then cells that start wit
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from facts import DOCS
+from facts import DOCS, Method
 from writing import indented, title, write
 
 FOLDER = DOCS / "migration"
@@ -28,6 +29,7 @@ class Cell:
     code: str
 
 
+@functools.cache
 def read(path: Path) -> tuple[str, list[Cell]]:
     """Read a page: its text, and its cells in order."""
     source = path.read_text(encoding="utf-8")
@@ -42,6 +44,16 @@ def read(path: Path) -> tuple[str, list[Cell]]:
 def scripts() -> list[Path]:
     """Return the pages there are."""
     return sorted(FOLDER.glob("*.py"))
+
+
+def migrations_of(method: Method) -> list[str]:
+    """Return the pages on which a method stands beside a peer, by their names."""
+    given = re.compile(rf"from panlearn\.{method.family} import [^#]*?\b{method.name}\b")
+    return [
+        path.stem
+        for path in scripts()
+        if any(cell.role == "ours" and given.search(cell.code) for cell in read(path)[1])
+    ]
 
 
 def write_migration() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Iterable
 from html import escape
 
 from charts import growth_curve, machine_line, workload_row
-from facts import Measured, Method, claims_of, growth, proof, results, rows, workloads
+from comparisons import peers_of
+from facts import Method, claims_of, growth, proof, results, rows, workloads
+from migration import migrations_of
 from writing import formulas, list_table, raw, title
 
 from panlearn.claims import Claim, all_claims
@@ -66,20 +69,26 @@ def claims_page() -> str:
 
 def _parity_section(method: Method) -> str:
     tests = proof()["parity"].get(method.path, {})
-    if not tests:
-        return ""
-    lines = []
+    lines, compared = [], set()
     for test, cases in tests.items():
         file, _, name = test.partition("::")
         words = name.removeprefix("test_").replace("_", " ")
         many = f", {cases} cases" if cases > 1 else ""
-        lines.append(f"<li>{escape(words)} <small>({file}.py{many})</small></li>")
-    peers = ", ".join(method.peers)
-    whom = peers or "other packages"
-    return (
-        f'<div class="atlas"><p>Compared with {whom} by <code>tests/parity</code>, each test '
-        f'named by what it shows.</p><ul class="parity">{"".join(lines)}</ul></div>'
+        peers = peers_of(test)
+        compared |= {*peers}
+        whom = f"<b>{escape(', '.join(peers))}</b>: " if peers else ""
+        lines.append(f"<li>{whom}{escape(words)} <small>({file}.py{many})</small></li>")
+    beside = "".join(
+        f'<li>side by side, with the same numbers: <a href="../migration/{stem}.html">coming from '
+        f"{escape(stem)}</a></li>"
+        for stem in migrations_of(method)
     )
+    if not lines and not beside:
+        return ""
+    whom = f" with {escape(', '.join(sorted(compared, key=str.lower)))}" if compared else ""
+    words = f"Compared{whom} by <code>tests/parity</code>, each test named by what it shows."
+    head = f"<p>{words}</p>" if lines else ""
+    return f'<div class="atlas">{head}<ul class="parity">{"".join(lines)}{beside}</ul></div>'
 
 
 def _speed_section(method: Method) -> str:
@@ -88,7 +97,7 @@ def _speed_section(method: Method) -> str:
         return ""
     text = "<p>The time of the fastest peer over ours, on the same data in one process: above "
     text += "1 panlearn is faster. The box spans the quartiles of the rounds.</p>"
-    text += "".join(workload_row(m, "../") for m in own) + _machines(own)
+    text += "".join(workload_row(m, "../") for m in own) + _machines(m.family for m in own)
     return f'<div class="atlas">{text}</div>'
 
 
@@ -98,13 +107,14 @@ def _cost_section(method: Method) -> str:
     laws = [law for law in growth() if law.method == method.path]
     if laws:
         curves = "".join(growth_curve(law, "../") for law in laws)
-        words = "<p>The exponent p of time ~ size<sup>p</sup>, as measured:</p>"
-        text += raw(f'<div class="atlas">{words}<div class="curves">{curves}</div></div>')
+        words = "<p>The exponent p of time ~ size<sup>p</sup>, with a few iterations:</p>"
+        curves = f'<div class="curves">{curves}</div>{_machines(law.file for law in laws)}'
+        text += raw(f'<div class="atlas">{words}{curves}</div>')
     return text
 
 
-def _machines(own: list[Measured]) -> str:
-    lines = dict.fromkeys(machine_line(results()[m.family]["machine"]) for m in own)
+def _machines(files: Iterable[str]) -> str:
+    lines = dict.fromkeys(machine_line(results()[file]["machine"]) for file in files)
     return "".join(f'<p class="machine">{escape(line)}</p>' for line in lines)
 
 

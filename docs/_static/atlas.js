@@ -71,7 +71,7 @@ function filterBenchmarks() {
 function keepPicturesReadable() {
   const pictures = "img.sphx-glr-single-img, img.sphx-glr-multi-img, img.method-picture";
   for (const picture of document.querySelectorAll(pictures)) {
-    const inner = picture.closest("a") ?? picture;
+    const inner = picture.closest("a") ?? picture.closest("picture") ?? picture;
     const frame = document.createElement("div");
     frame.className = "picture-frame";
     inner.replaceWith(frame);

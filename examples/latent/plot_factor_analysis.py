@@ -33,20 +33,18 @@ X = rng.multivariate_normal(
 
 plain, turned = FactorAnalysis(2).fit(X), FactorAnalysis(2, rotation="varimax").fit(X)
 
-fig, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained", width_ratios=[1, 1, 1.2])
+fig, axes = plt.subplots(1, 3, figsize=(11, 4.2), sharey=True, layout="constrained")
 for ax, model, title in zip(axes, (plain, turned), ("as found", "varimax"), strict=False):
     ax.imshow(model.components_.T, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
     ax.set_title(f"loadings, {title}")
     ax.set_xticks([0, 1], ["factor 1", "factor 2"])
-    ax.set_yticks(range(9), names if ax is axes[0] else [""] * 9)
+    ax.set_yticks(range(9), names)
     for (i, j), value in np.ndenumerate(model.components_.T):
         colour = "white" if abs(value) > 1.2 else "black"
         ax.text(j, i, f"{value:.1f}", ha="center", va="center", color=colour)
 places = np.arange(9)
 axes[2].barh(places - 0.2, noise**2, height=0.4, color="0.7", label="truth")
 axes[2].barh(places + 0.2, plain.noise_variance_, height=0.4, label="found")
-axes[2].set_yticks(places, [""] * 9)
-axes[2].invert_yaxis()
 axes[2].set_title("variance of the noise")
 axes[2].legend()
 plt.show()

@@ -74,6 +74,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constraine
 for name, values in means.items():
     left.semilogx(counts, values, "o--" if name == "labels alone" else "o-", label=name)
 left.set(xlabel="labels", ylabel="accuracy on the others", xticks=counts, xticklabels=counts)
+left.minorticks_off()  # of a logarithmic axis, between the counts
 left.legend()
 for name, model in models.items():
     right.plot(model.history_["rank"], label=name)

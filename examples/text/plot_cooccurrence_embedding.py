@@ -55,9 +55,7 @@ place = {word: i for i, word in enumerate(model.words_)}
 for k, (name, parts) in enumerate(groups.items()):
     members = " ".join(parts).split()
     points = model.vectors_[[place[w] for w in members]][:, 1:3]
-    right.scatter(*points.T, color=f"C{k}", label=name)
-    for word, at in zip(members[:5], points, strict=False):
-        right.annotate(word, at, fontsize=10)
+    right.scatter(*points.T, color=f"C{k}", marker="os^"[k], label=f"{name}: {members[0]} ...")
 right.set(xlabel="second component", ylabel="third component", title="vectors of words")
 right.legend()
 plt.show()

@@ -45,6 +45,6 @@ left.minorticks_off()
 left.set(xlabel="paragraphs learned from", ylabel="share of right answers, on others")
 left.legend()
 ConfusionMatrixDisplay.from_predictions(
-    truth, model.predict(new), ax=right, cmap="Blues", colorbar=False, xticks_rotation=30
+    truth, model.predict(new), ax=right, cmap="Blues", colorbar=False, xticks_rotation=90
 )
 plt.show()

@@ -21,9 +21,9 @@ texts = [topics[name] for name in sorted(topics)]
 train, test = [t for i, t in enumerate(texts) if i % 5], texts[::5]
 
 # %%
-# Perplexity of the held-out pages by the order of the model; and what is drawn from the models.
+# Perplexity of the held-out pages by the order of the model.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
 orders = range(1, 6)
 for label, settings in {
     "Kneser-Ney": {},
@@ -32,13 +32,14 @@ for label, settings in {
     "add 1": {"smoothing": "add_k"},
 }.items():
     values = [NGramModel(n, min_count=2, **settings).fit(train).perplexity(test) for n in orders]
-    left.plot(orders, values, "o-", label=label)
-left.set(xlabel="order n", ylabel="perplexity of held-out pages", yscale="log", xticks=orders)
-left.legend()
-lines = []
+    axes.plot(orders, values, "o-", label=label)
+axes.set(xlabel="order n", ylabel="perplexity of held-out pages", yscale="log", xticks=orders)
+axes.legend()
+plt.show()
+
+# %%
+# What is drawn from the models: words, then phrases, then whole sentences of the pages.
+
 for n in (1, 2, 3, 5):
     words = NGramModel(n).fit(texts).sample(1, random_state=2, max_length=16)[0]
-    lines.append(f"n = {n}:  {' '.join(words[:8])}\n            {' '.join(words[8:])}")
-right.text(0, 0.5, "\n\n".join(lines), va="center", family="monospace", fontsize=9)
-right.axis("off")
-plt.show()
+    print(f"n = {n}: {' '.join(words)}")

@@ -26,12 +26,12 @@ for sentence in model.summary(text, 2):
     print(" ".join(sentence.split()))
 
 # %%
-# The twenty words of highest rank, drawn as the graph that was ranked: the larger, the more the
+# The fourteen words of highest rank, drawn as the graph that was ranked: the larger, the more the
 # walk comes to a word; a line for each two that stand side by side. On the right the rank against
 # how often a word stands there: rank is not frequency alone, neighbours count.
 
 ranks = model.word_ranks(text)
-best = sorted(ranks, key=lambda w: -ranks[w])[:20]
+best = sorted(ranks, key=lambda w: -ranks[w])[:14]
 words = model.tokenizer(text)
 pairs = {tuple(sorted(p)) for p in pairwise(words) if set(p) <= set(best)}
 angle = {w: 2 * np.pi * i / len(best) for i, w in enumerate(best)}
@@ -43,12 +43,13 @@ for word in best:
     x, y = place[word]
     left.scatter(x, y, s=3e4 * ranks[word], color="C1", zorder=2)
     side = "left" if x >= 0 else "right"
-    left.annotate(word, (x, y), (1.12 * x, 1.12 * y), ha=side, va="center", fontsize=10)
+    left.annotate(word, (x, y), (1.14 * x, 1.14 * y), ha=side, va="center")
 left.set(xlim=(-1.7, 1.7), ylim=(-1.35, 1.35), aspect="equal")
 left.axis("off")
 frequency = {w: words.count(w) for w in ranks}
 right.scatter([frequency[w] for w in ranks], list(ranks.values()), s=14, alpha=0.6)
-for word in best[:8]:
-    right.annotate(word, (frequency[word], ranks[word]), (5, 0), textcoords="offset points")
+for word in best[:4]:
+    place = (frequency[word], ranks[word])
+    right.annotate(word, place, (-6, 0), textcoords="offset points", ha="right", va="center")
 right.set(xscale="log", yscale="log", xlabel="times that the word stands there", ylabel="rank")
 plt.show()

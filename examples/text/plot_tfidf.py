@@ -45,11 +45,12 @@ figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.5), layout="co
 counts = vectorizer.statistic_
 terms = vectorizer.get_feature_names_out()
 single = np.array([" " not in term for term in terms])
-left.semilogx(counts.count[single], vectorizer.idf_[single], ".", alpha=0.3)
+left.semilogx(counts.count[single], vectorizer.idf_[single], ".", color="0.7")
 column = vectorizer.vocabulary_
 for term in ("the", "is", "object", "exception", "unicode"):
     place = (counts.count[column[term]], vectorizer.idf_[column[term]])
-    left.annotate(term, place, xytext=(4, 4), textcoords="offset points", color="C3")
+    left.plot(*place, "o", color="C1")
+    left.annotate(term, place, xytext=(6, 4), textcoords="offset points")
 left.set(xlabel="occurrences in all texts", ylabel="inverse document frequency")
 row = X[names.index("while")].toarray().ravel()
 top = np.argsort(-row)[:12][::-1]

@@ -19,6 +19,7 @@ from panlearn.cli.formulas import spoken
         (r"f^{\#\{i : k \ge t_i\}}", "f^(#{i : k ≥ t_i})"),
         (r"g(x) \, a(x, z)", "g(x) a(x, z)"),
         (r"\binom{m}{k} x^k", "C(m, k) x^k"),
+        (r"W_L (\dots (W_1 x)_+ \dots)_+", "W_L (… (W_1 x)_+ …)_+"),
         (r"\mathbb{E} \dot x \propto \tfrac12 \varepsilon", "E x\u0307 ∝ 1/2 ε"),
     ],
 )

@@ -7,9 +7,11 @@ from html.parser import HTMLParser
 
 import atlas
 import charts
+import comparisons
 import facts
 import gallery
 import numpy as np
+import phone
 import proofs
 import pytest
 
@@ -166,6 +168,7 @@ def test_a_curve_has_the_slope_of_its_law():
     assert "<b>2.00</b>" in text
     assert "../api/panlearn.linear.Ridge.html" in Links.of(text)
     assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
+    assert [charts.rounded(size) for size in (16, 65536, 1 << 20)] == ["16", "65.5k", "1.05M"]
 
 
 def test_a_method_without_an_example_has_that_of_its_sibling():
@@ -187,6 +190,17 @@ def test_the_cost_that_a_docstring_states_is_found():
     assert said
     assert all(sentence.endswith(".") and ":math:`O(" in sentence for sentence in said)
     assert said[0] in proofs.sections(METHODS["linear.Ridge"])
+    assert said[0].startswith("With more rows than columns")  # and not with the section's name
+
+
+SETTINGS = ("Config", "Writer", "Hook", "Player", "Scaling", "Tower", "Template", "Pipeline")
+RESULTS = ("Answer", "Completion", "Solution", "pipeline")
+
+
+def test_every_method_states_its_cost():
+    """All but settings, what watches a run, results, and what costs the sum of its steps."""
+    silent = [path for path, method in METHODS.items() if not method.cost]
+    assert [path for path in silent if not path.endswith(SETTINGS + RESULTS)] == []
 
 
 def test_claims_and_errata_are_written_with_their_anchors():
@@ -249,6 +263,63 @@ def test_a_panel_with_nothing_in_it_is_blank():
     plt.close(figure)
 
 
+@pytest.fixture
+def plt():
+    """Pyplot, and afterwards no figure left open."""
+    found = pytest.importorskip("matplotlib.pyplot", reason="needs panlearn[plot]")
+    yield found
+    found.close("all")
+
+
+def places(figure):
+    figure.canvas.draw()  # where constrained layout puts them
+    return [ax.get_position() for ax in figure.axes]
+
+
+def test_panels_of_a_wide_picture_are_stacked_for_narrow_screens(plt):
+    figure, panels = plt.subplots(1, 3, figsize=(13, 4), sharey=True)
+    panels[0].set_ylabel("height")
+    assert phone.stack(figure)
+    width, height = figure.get_size_inches()
+    assert width <= phone.NARROW
+    assert height == pytest.approx(12)
+    first, second, third = places(figure)
+    assert first.y0 > second.y1
+    assert second.y0 > third.y1
+    assert [ax.get_ylabel() for ax in panels] == ["height"] * 3  # no longer side by side
+    assert not phone.stack(figure)
+
+
+def test_panels_below_a_title_stay_below_it(plt):
+    figure, panels = plt.subplots(2, 2, figsize=(14, 6))
+    for ax in panels[0]:
+        ax.set_title("a method")
+    phone.stack(figure)
+    heights = [place.y0 for place in places(figure)]
+    assert heights[0] > heights[2] > heights[1] > heights[3]
+
+
+def test_a_narrow_picture_and_small_panels_side_by_side_stay(plt):
+    assert not phone.stack(plt.subplots(1, 2, figsize=(6, 3))[0])
+    assert not phone.stack(plt.subplots(figsize=(9, 3))[0])
+    figure, _ = plt.subplots(1, 10, figsize=(12, 1.2))
+    assert phone.stack(figure)
+    tops = {round(place.y0, 2) for place in places(figure)}
+    assert len(tops) == 2  # five of ten fit
+
+
+def test_pages_offer_the_narrow_picture_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(phone, "DOCS", tmp_path)
+    images = tmp_path / "gallery" / "linear" / "images"
+    images.mkdir(parents=True)
+    phone.phone_path(images / "sphx_a_001.png").touch()
+    body = '<img src="../_images/sphx_a_001.png" alt=""/><img src="../_images/sphx_b_001.png"/>'
+    context = {"body": body}
+    phone.offer(None, "page", "page.html", context, None)
+    assert 'srcset="../_images/sphx_a_001_phone.png"' in context["body"]
+    assert context["body"].count("<picture>") == 1
+
+
 def test_numbers_of_the_prose_are_set_or_printed():
     source = '''"""
 Title 17
@@ -265,3 +336,42 @@ print(f"{rows / 6403:.4f}, {17}")
     page = "sphx-glr-script-out\n\n .. code-block:: none\n\n    0.3124, 17\n\n"
     assert gallery.unfounded(source, page) == ["0.25", "40"]
     assert "0.31" in gallery.unfounded(source, "")
+
+
+FILE = """
+import numpy as np
+import pytest
+import sklearn.linear_model as peer
+from sklearn.datasets import load_iris
+
+celer = pytest.importorskip("celer")
+
+def fitted(X):
+    return peer.Lasso().fit(X)
+
+def test_lasso():
+    assert fitted(load_iris()) == celer.Lasso()
+
+def test_alone():
+    pytest.importorskip("skglm")
+    assert np.ones(2).any()
+
+def test_data():
+    assert load_iris()
+"""
+
+
+def test_the_peers_of_a_test_are_those_that_its_code_reaches(tmp_path, monkeypatch):
+    (tmp_path / "test_it.py").write_text(FILE)
+    monkeypatch.setattr(comparisons, "TESTS", tmp_path)
+    assert comparisons.peers_of("test_it::test_lasso") == ["celer", "scikit-learn"]
+    assert comparisons.peers_of("test_it::test_alone") == ["skglm"]
+    assert comparisons.peers_of("test_it::test_data") == []
+    assert comparisons.peers_of("test_gone::test_it") == []
+
+
+def test_a_page_says_with_whom_a_method_was_compared():
+    text = proofs.sections(METHODS["linear.Lasso"])
+    assert "Compared with celer, scikit-learn by" in text
+    text = proofs.sections(METHODS["alignment.DPO"])
+    assert "../migration/trl.html" in text

@@ -78,13 +78,13 @@ def test_workloads_are_filtered(page, tmp_path, monkeypatch):
     page.goto(alone(tmp_path, charts.benchmark_page()))
     rows = page.locator("details.workload:visible")
     assert rows.count() == 2
-    page.get_by_label("Filter").fill("slower")
+    page.get_by_role("searchbox", name="Filter").fill("slower")
     assert rows.count() == 1
     assert "1 of 2" in page.locator("#count").text_content()
     rows.locator("summary").press("Enter")
     assert rows.locator("td").first.is_visible()
     assert "linear.Lasso" in rows.text_content()
-    page.get_by_label("Filter").fill("nothing like it")
+    page.get_by_role("searchbox", name="Filter").fill("nothing like it")
     assert rows.count() == 0
     assert page.get_by_text("1 workloads were last measured before").is_visible()
     assert fits(page)
@@ -127,7 +127,7 @@ def test_the_workloads_of_the_site_are_filtered(page):
     page.goto((SITE / "benchmarks.html").as_uri())
     rows = page.locator("details.workload:visible")
     every = rows.count()
-    page.get_by_label("Filter").fill("zuko")
+    page.get_by_role("searchbox", name="Filter").fill("zuko")
     assert 0 < rows.count() < every
     rows.first.locator("summary").press("Enter")
     assert "zuko" in rows.first.locator("table").text_content()

@@ -51,7 +51,7 @@ def save_adapter(
     Notes
     -----
     Queries, keys and values are one matrix here and three there; they share A, and each has its
-    rows of B.
+    rows of B. A matrix of m by n costs :math:`O(r (m + n))` numbers.
 
     References
     ----------
@@ -126,7 +126,7 @@ def load_adapter(model: Policy, folder: str | os.PathLike[str]) -> DecoderModel:
     Notes
     -----
     Plain LoRA is read, with or without its scale by the root of the rank; what else would change
-    the numbers is refused by name.
+    the numbers is refused by name. A matrix of m by n costs :math:`O(r m n)`.
 
     References
     ----------

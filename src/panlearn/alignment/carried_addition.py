@@ -21,6 +21,10 @@ class CarriedAddition(Value):
     n_digits : int, default=2
         Digits of each number; the first may be zero.
 
+    Notes
+    -----
+    A sum of k digits costs :math:`O(k)`.
+
     References
     ----------
     Nye, M. et al. (2021). Show your work: scratchpads for intermediate computation with language

@@ -72,7 +72,8 @@ def distill(
     Answers are drawn once, before the first step, from a stream of `random_state`. To a student
     with other tokens they are handed over as texts. At temperature one, the mean slope over answers
     of the teacher is that of the forward divergence, which has less noise; the reverse one asks the
-    student to say only what the teacher would say, and need not cover all of it.
+    student to say only what the teacher would say, and need not cover all of it. A token costs
+    :math:`O(P + P')` for the weights of student and teacher.
 
     References
     ----------

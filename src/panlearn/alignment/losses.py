@@ -8,6 +8,9 @@ A loss of a pair is a function of two log-ratios and of their lengths,
 of the chosen completion :math:`y_w` and the rejected one :math:`y_l`. A divergence is a function of
 the scores that a student and a teacher give to all tokens.
 
+A pair costs :math:`O(1)` beside its log-ratios, a divergence :math:`O(V)` a token for a vocabulary
+of V.
+
 References
 ----------
 Rafailov, R. et al. (2023). Direct preference optimization: your language model is secretly a

@@ -96,7 +96,8 @@ class PPO(_Learned, OnlineTuner):
     ended there: nothing is expected after it. Completions are drawn at temperature one and without
     dropout, so that in the first move on a batch all ratios are one.
 
-    Without the clip the best policy is :math:`\pi_{ref} e^{r / \beta}`, normalised.
+    Without the clip the best policy is :math:`\pi_{ref} e^{r / \beta}`, normalised. A token costs
+    :math:`O(P + L n d)` when it is drawn, with n before it, and twice as much in each move.
 
     References
     ----------

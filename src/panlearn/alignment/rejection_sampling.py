@@ -77,7 +77,8 @@ def rejection_sampling(
     -----
     What is equal to another completion of an equal prompt is kept once. Completions that are empty
     are left out, and so are those that ran out of tokens, if the model knows how to end a text: to
-    learn them would be to learn to end there.
+    learn them would be to learn to end there. A token costs :math:`O(P + L n d)` with n before it,
+    as in `GPT`.
 
     References
     ----------

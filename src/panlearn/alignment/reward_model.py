@@ -79,7 +79,8 @@ class RewardModel(PreferenceModel):
     -----
     The reward is a linear function, without a constant, of the state of the last token. Only
     differences are learned, so rewards of different prompts compare as far as the model carries
-    them over. ``rewards`` is what `PPO` and `GRPO` take for a reward.
+    them over. ``rewards`` is what `PPO` and `GRPO` take for a reward. A text of n tokens costs
+    :math:`O(n (P + L n d))`, as in `GPT`, and a pair two of them.
 
     References
     ----------

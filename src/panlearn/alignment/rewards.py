@@ -6,6 +6,8 @@ A reward is called with prompts, completions and the right answers, lists of one
 number for each. Rewards are added and multiplied by weights: ``BoxedAnswer() + 0.2 * Format()``.
 None of them runs code that stands in a completion.
 
+A rule reads a completion of n letters once, :math:`O(n)`.
+
 References
 ----------
 DeepSeek-AI (2025). DeepSeek-R1: incentivizing reasoning capability in LLMs via reinforcement

@@ -49,6 +49,7 @@ class AbstainingClassifier(DecisionMaker):
     With two classes it abstains where the probability of either lies strictly between
     :math:`\lambda` and :math:`1 - \lambda`: nowhere if :math:`\lambda \ge 1/2`. If the label of
     abstention and the labels are not of one kind, numbers or strings, predictions are objects.
+    Beside the inner classifier a row costs :math:`O(k)` for k labels.
 
     References
     ----------

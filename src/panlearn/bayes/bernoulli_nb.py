@@ -66,7 +66,8 @@ class BernoulliNB(DensityClassifier):
     -----
     One pass over the stored entries of X. X may be an array, a sparse matrix, a stream of batches
     or a Dask collection, and `partial_fit` goes on, with the same numbers. A feature that is absent
-    counts as evidence, which is what sets this model apart from `MultinomialNB`.
+    counts as evidence, which is what sets this model apart from `MultinomialNB`. A dense X costs
+    :math:`O(n d)`.
 
     References
     ----------

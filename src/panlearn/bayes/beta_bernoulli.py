@@ -87,7 +87,7 @@ class BetaBernoulli(Density, DensityMixin, Mergeable):
     -----
     The order of the tosses does not matter: the probability of a sequence is that of a Pólya urn
     with a red and b black balls. X may be an array, a sparse matrix, a stream of batches or a Dask
-    collection, and `partial_fit` goes on, with the same numbers.
+    collection, and `partial_fit` goes on, with the same numbers. One pass, :math:`O(n d)`.
 
     References
     ----------

@@ -69,7 +69,8 @@ class GaussianMixtureClassifier(DensityRule):
     -----
     The likelihood of rows and labels falls apart into one mixture a class, so that EM runs for each
     on its own rows. NaN is a missing entry and is marginalised exactly, in `fit` and afterwards. A
-    row that no class makes likely stands out in `score_samples`.
+    row that no class makes likely stands out in `score_samples`. An iteration costs
+    :math:`O(n k d^2)` for k components a class.
 
     References
     ----------

@@ -52,7 +52,8 @@ class ModelAverage(RegressorMixin, Estimator):
     Evidence is comparable only if all models are of the same targets. Where a model tuned its
     hyper-parameters to the evidence, its weight is too high by what the tuning gained; give them
     fixed, or make models of several values. The average is a mixture of normal distributions, with
-    the variance within the models and that between their means.
+    the variance within the models and that between their means. A fit and a prediction cost those
+    of the models, :math:`O(m)` of them.
 
     References
     ----------

@@ -64,7 +64,7 @@ class MultinomialNB(GenerativeClassifier):
     One pass over the stored entries of X. X may be an array, a sparse matrix, a stream of batches
     or a Dask collection, and `partial_fit` goes on, with the same numbers. Where a probability is
     zero (alpha = 0) a row with that feature is as good as impossible in the class, but its score
-    stays finite.
+    stays finite. A dense X costs :math:`O(n d)`.
 
     References
     ----------

@@ -39,7 +39,7 @@ def spoken(formula: str) -> str:
     text = formula.replace("\\{", "\0").replace("\\}", "\1").replace("\\#", "#")
     text = re.sub(r"\\(?:mathrm|operatorname|mathbf|mathbb|mathcal|text)\s*" + _BRACED, r"\1", text)
     for name, mark in _ACCENTS.items():
-        text = re.sub(rf"\\{name}\s*(?:\{{(\w)\}}|(\w))", rf"\1\2{mark}", text)
+        text = re.sub(rf"\\{name}(?:\s*\{{(\w)\}}|\s+(\w))", rf"\1\2{mark}", text)
     text = text.replace(r"\|", "‖")
     text = re.sub(r"\\t?frac\s*(\d)\s*(\w)", r"\1/\2 ", text)
     text = re.sub(rf"\\t?frac\s*(?:{_BRACED}|(\w))\s*(?:{_BRACED}|(\w))", _fraction, text)

@@ -7,6 +7,8 @@ For the squared loss the main prediction :math:`\bar f` is the mean, and loss is
 exactly. For the zero-one loss it is the majority vote, and variance may help where the vote is
 wrong: the net effect is the loss less the bias.
 
+There are b fits for b draws, and :math:`O(b m)` predictions of m test rows.
+
 References
 ----------
 Geman, Bienenstock, Doursat (1992). Neural networks and the bias/variance dilemma.

@@ -8,6 +8,8 @@ r"""Calibration: whether what is called 70 percent happens in 70 of 100 cases.
 The plain error of a perfectly calibrated model is not zero: chance alone moves the observed
 frequency of a bin. ``debiased=True`` takes off what chance makes of it.
 
+A measure costs a sort at most, :math:`O(n \log n)`.
+
 References
 ----------
 Murphy (1973). A new vector partition of the probability score.

@@ -6,6 +6,9 @@ Scores of folds and resamples share training rows, so that the plain t-test is t
 the corrected one widens its error. `mcnemar` compares two classifiers on one test set by the rows
 where they disagree, `bootstrap_difference` any metric by drawing rows of it.
 
+`mcnemar` costs :math:`O(n)`, `bootstrap_difference` :math:`O(b n)` for b draws, and
+`compare_models` a fit of each model a fold.
+
 References
 ----------
 Nadeau, Bengio (2003). Inference for the generalization error. doi:10.1023/A:1024068626366

@@ -7,6 +7,8 @@ r"""Rates of a yes-or-no decision: every name at one threshold, and along all of
 denominator is zero is nan, never a silent 0 or 1. `rate_curve` counts at all thresholds in one
 sort. A row is accepted if its score reaches the threshold.
 
+`rate_curve` costs :math:`O(n \log n)`, one threshold :math:`O(n)`.
+
 References
 ----------
 Fawcett (2006). An introduction to ROC analysis. doi:10.1016/j.patrec.2005.10.010

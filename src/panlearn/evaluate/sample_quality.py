@@ -7,6 +7,9 @@ A number alone says little: `compare_samples` puts beside each what one half of 
 reaches against the other half, which is as good as a generator can get at that size. Rows are plain
 columns, on like scales; of images, name a network whose features stand for them.
 
+Distances of all pairs cost :math:`O(n^2 d)`, moments :math:`O(n d^2 + d^3)`, and columns
+:math:`O(n d \log n)`.
+
 References
 ----------
 Heusel, Ramsauer, Unterthiner, Nessler, Hochreiter (2017). GANs trained by a two time-scale update

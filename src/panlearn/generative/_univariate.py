@@ -52,7 +52,8 @@ class AffineTransform(Value):
 
     Notes
     -----
-    The parameters of a column are :math:`b` and :math:`\alpha`, in this order.
+    The parameters of a column are :math:`b` and :math:`\alpha`, in this order. A number costs
+    :math:`O(1)`.
 
     References
     ----------
@@ -113,7 +114,7 @@ class SplineTransform(Value):
     The parameters of a column are the logarithms of `bins` widths, of as many heights and of the
     slopes at the inner knots, softly clipped. Numbers are put into :math:`[-B, B]` before the
     spline sees them, so that none is worked out where it is not defined. The inverse solves a
-    quadratic equation.
+    quadratic equation. A number costs :math:`O(K)` for K bins.
 
     References
     ----------

@@ -104,7 +104,8 @@ class DiffusionModel(ConditionalModel):
     as many with guidance. A learned variance adds the bound to the loss, as Nichol and Dhariwal do.
     The parameters from `sampler` to `guidance`, and `clip`, are only looked at by `sample`:
     ``set_params`` changes them after `fit`; of these `elbo` looks at `clip` alone. The weights are
-    an average over the steps (`ema_decay`).
+    an average over the steps (`ema_decay`). A pass is :math:`O(P)` a row for P weights, so that a
+    sample is :math:`O(s P)` for s steps.
 
     References
     ----------

@@ -8,6 +8,8 @@ r"""f-divergences, their conjugates, and the outputs of a critic that estimates 
 for convex f with f(1) = 0. The best T is :math:`f'(p / q)`. A critic's output v is any number; its
 activation maps it to where :math:`f^*` is finite. All are functions of tensors.
 
+Each costs :math:`O(n)` for n numbers.
+
 References
 ----------
 Nowozin, Cseke, Tomioka (2016). f-GAN: training generative neural samplers using variational

@@ -68,7 +68,7 @@ class EnergyModel(UnconditionalModel):
     Z is finite whatever the network, which begins as zero, and the tails are those of a normal. The
     loss is a difference of energies, and does not say how good a model is; the shares of modes far
     apart, between which chains seldom move, are learned last. Images are taken as rows of their
-    pixels.
+    pixels. A step of training costs :math:`O(s b P)` for s moves of b chains and P weights.
 
     References
     ----------

@@ -49,7 +49,8 @@ class GAN(AdversarialModel):
     "total_variation" needs `spectral_norm`, and two or three moves of the critic: its best critic
     is the sign of :math:`p - p_G`, so that :math:`\tanh(V) / 2` soon has no slope at all, for
     generator and critic alike, and neither learns from examples that are told wrongly but surely. A
-    bounded slope keeps V where it has one. Other divergences have a slope on one side at least.
+    bounded slope keeps V where it has one. Other divergences have a slope on one side at least. A
+    step costs :math:`O(c b P)` for c moves of the critic, b rows and P weights in all.
 
     References
     ----------

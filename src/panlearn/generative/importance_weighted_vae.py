@@ -43,7 +43,7 @@ class ImportanceWeightedVAE(VariationalTransformer):
     Notes
     -----
     The bound does not fall as K grows, and tends to the log density. A step costs K passes of the
-    decoder for each row.
+    decoder for each row. A step on b rows is :math:`O(K b P)` for P weights.
 
     References
     ----------

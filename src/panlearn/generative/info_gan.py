@@ -50,7 +50,8 @@ class InfoGAN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, A
     -----
     The critic and the generator's loss are those of `GAN`. Q is a
     network of its own, where the paper lets it share the critic's layers; it reads a category by a
-    softmax, and of a continuous code the mean and deviation of a Gaussian.
+    softmax, and of a continuous code the mean and deviation of a Gaussian. A step costs
+    :math:`O(b P)` for b rows of a batch and P weights.
 
     References
     ----------

@@ -40,7 +40,7 @@ class MaskedAutoregressiveFlow(NormalizingFlow):
     pass through the networks. Sampling goes column by column, but works out each hidden unit only
     once, when the columns that it sees are known: d short steps that together multiply as many
     numbers as one pass. The inverse is exact up to rounding. Masks and defaults are those of zuko's
-    ``MAF``.
+    ``MAF``. Density and draw are :math:`O(P)` a row for P weights.
 
     References
     ----------

@@ -60,7 +60,8 @@ class MMDGAN(AdversarialModel):
     -----
     The matrices of the critic have spectral norm one. The paper keeps features apart that belong to
     different x by an autoencoder; here x stands among the features, so that the distance is zero
-    only if the distributions are equal. A step costs O(batch_size^2). Batches are looked at whole.
+    only if the distributions are equal. A step costs :math:`O(b P + b^2 d)` for b rows, P weights
+    and d features. Batches are looked at whole.
 
     References
     ----------

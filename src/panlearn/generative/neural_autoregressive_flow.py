@@ -46,7 +46,8 @@ class NeuralAutoregressiveFlow(NormalizingFlow):
     evaluations in float32 and 70 in float64, so that a sample costs as many densities. The
     interval is widened until it holds the answer; no value of a column is too far out. As in zuko's
     ``NAF``, and not in the paper, the network of a column has weights of its own and sees signals
-    as inputs. Unlike there, no layer squashes its inputs.
+    as inputs. Unlike there, no layer squashes its inputs. A density costs :math:`O(P)` a row for P
+    weights.
 
     References
     ----------

@@ -87,6 +87,8 @@ class NeuralODE(DeepEstimator, _Learned):
     together, each in its own time: between two observations all run from 0 to 1, and the field of
     each is multiplied by the time that lies between. A longer window is harder to learn and less
     fooled by noise. The state must be all that the future depends on, and time itself does not act.
+    A step of training costs :math:`O(s b P)` for s evaluations of the field, b trajectories and P
+    weights.
 
     References
     ----------

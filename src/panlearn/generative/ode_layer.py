@@ -28,7 +28,8 @@ class ODELayer(nn.Module):
     -----
     With ``method="euler"`` and no ``step_size`` it is one residual layer, :math:`x + T f(x)`. Paths
     do not cross, so that what lies inside stays inside; columns of zeros beside the inputs, or a
-    layer before that widens them, give paths room to go round each other.
+    layer before that widens them, give paths room to go round each other. A row costs :math:`O(s)`
+    passes of the field for s evaluations of the solver.
 
     References
     ----------

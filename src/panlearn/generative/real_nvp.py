@@ -44,7 +44,8 @@ class RealNVP(NormalizingFlow):
     Density and sampling both cost one pass through the networks, and the inverse is exact up to
     rounding. An affine scale lies between 0.001 and 1000 in a layer. Images are taken as rows of
     pixels. With y the networks see it too, and the density is that of X given y. A table of one
-    column has nothing to look at, and its map is one for all rows.
+    column has nothing to look at, and its map is one for all rows. Density and draw are
+    :math:`O(P)` a row for P weights.
 
     References
     ----------

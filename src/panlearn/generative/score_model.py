@@ -102,7 +102,8 @@ class ScoreModel(Density, UnconditionalModel):
     Kutta and of the normal that stands for the end of the process, together below 0.01 on Gaussian
     data. It costs as many passes of the network as there are columns, for each of four evaluations
     a step. Langevin moves have not quite settled when the level changes: variances of Gaussian data
-    come out 4 percent too large with 60 levels, and 1 to 2 percent with 200.
+    come out 4 percent too large with 60 levels, and 1 to 2 percent with 200. For s steps, d columns
+    and P weights a sample is :math:`O(s P)` and a density :math:`O(s d P)`.
 
     References
     ----------

@@ -45,7 +45,8 @@ class SumOfSquaresFlow(NormalizingFlow):
     The integral is exact: a quadratic form in the coefficients with a Hilbert matrix. Beyond ten
     deviations the map is straight, so that powers of far rows stay finite and every noise has its
     row; zuko's ``SOSPF`` squashes the numbers between layers, and cannot be inverted there. The
-    inverse is found by bisection to the last digits of the floats.
+    inverse is found by bisection to the last digits of the floats. A density costs :math:`O(P)` a
+    row for P weights.
 
     References
     ----------

@@ -83,7 +83,8 @@ class VaDE(ClusterMixin, VariationalTransformer):
     Autoencoder and mixture learn together. From random weights the bound falls into a state with
     one cluster, which is why it starts from an autoencoder's codes. The paper works
     :math:`q(c \mid x)` out at the drawn z; here it is the maximiser for q(z | x), of which no draw
-    is needed.
+    is needed. A step costs :math:`O(b (P + k z))` for b rows, P weights, k clusters and z latent
+    variables.
 
     References
     ----------

@@ -41,7 +41,8 @@ class WassersteinGAN(AdversarialModel):
     one. ``history_["wasserstein"]`` is the critic's estimate, in units of the standardised columns
     and, with clipping, up to an unknown factor: it falls as samples get better. The papers take a
     penalty of 10 for images; that of rows is best small. All moves of the critic in a step see the
-    same examples.
+    same examples. A step costs :math:`O(c b P)` for c moves of the critic, b rows and P weights in
+    all; the penalty adds a gradient of a gradient.
 
     References
     ----------

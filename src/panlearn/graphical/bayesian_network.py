@@ -92,7 +92,8 @@ class BayesianNetwork(Density, DensityMixin, Iterative, Answers, KnownTables, Es
     alike are counted once, and the prior's counts are added at each step. Queries are exact; if the
     whole network is too dense for one tree, the tree of the ancestors of what is asked and given is
     tried, and if that is too large too, it is refused with its cost. Sampling and likelihood
-    weighting need no tree.
+    weighting need no tree. Counting complete rows costs :math:`O(n d)`, a query :math:`O(d \, s^w)`
+    for variables of s states and cliques of up to w.
 
     References
     ----------

@@ -57,7 +57,8 @@ class CliqueTree:
     joined by their largest overlaps. One passage up the tree and one down give all marginals, at
     a cost of a few operations a cell, in compiled code on flat tables: no array has an axis for
     each variable, so there may be thousands of them. Tables and messages are scaled, so nothing
-    underflows.
+    underflows. A calibration costs :math:`O(d \, s^w)` for d variables of s states and cliques of
+    up to w.
 
     References
     ----------

@@ -76,7 +76,8 @@ class AsymmetricLSSVC(KernelClassifier):
     matrix; then the solution of least norm is taken, with a warning. Along singular vectors whose
     value is far below 1 / C the machine takes the kernel for a likeness, and expects rows to go
     with their class; along those far above, it learns from the labels how classes go with each
-    other. A row is given the class that the mean of its two scores favours.
+    other. A row is given the class that the mean of its two scores favours. The factorisation costs
+    :math:`O(n^3)` time and :math:`O(n^2)` memory.
 
     References
     ----------

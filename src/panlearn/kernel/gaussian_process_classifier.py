@@ -95,7 +95,8 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
     before; the gradient, with the part that the mode's own move has in it, costs one inverse more.
     The average of the logistic function over the normal posterior is exact to rounding: the
     logistic function is a mixture of 32 normal ones. All is done in float64, as for
-    `GaussianProcessRegressor`.
+    `GaussianProcessRegressor`. A factorisation is :math:`O(n^3)`, and more than two classes need
+    one each.
 
     References
     ----------

@@ -11,6 +11,8 @@ names, ``kernel.bounds`` where they may go, and ``kernel.gradient(X, weight)`` t
 weighted sum of the matrix. A parameter is kept where it is with ``<name>_bounds="fixed"``. Squared
 distances come from one matrix product over centred rows.
 
+A matrix of n by m values costs :math:`O(n m d)` for d columns.
+
 References
 ----------
 B. Schölkopf and A. J. Smola (2002). Learning with kernels. MIT Press.

@@ -223,7 +223,8 @@ class LSSVR(MultiOutputMixin, RegressorMixin, KernelMethod):
     Notes
     -----
     Kernel ridge regression with the penalty 1 / C and a bias that is not penalised, so that a
-    constant added to y is added to the predictions. Solved as `LSSVC` is, all targets at once.
+    constant added to y is added to the predictions. Solved as `LSSVC` is, all targets at once. The
+    factorisation costs :math:`O(n^3)`, an iteration of conjugate gradients :math:`O(n^2)`.
 
     References
     ----------

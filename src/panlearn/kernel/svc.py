@@ -123,7 +123,9 @@ class SVC(ClassifierMixin, KernelMethod):
 
     A hard margin is looked for as long as a margin can exist that is not vanishingly thin beside
     the rows: each step before one is found raises the dual objective D, and no margin is above
-    :math:`1 / \sqrt{2 D}`.
+    :math:`1 / \sqrt{2 D}`. A step costs :math:`O(n)`, and :math:`O(n d)` for a row of the kernel
+    matrix that is not kept; the steps grow in number at least as n does, so a fit lies between
+    :math:`O(n^2 d)` and :math:`O(n^3 d)`.
 
     References
     ----------

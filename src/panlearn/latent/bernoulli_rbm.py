@@ -79,7 +79,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     The likelihood needs the partition function, a sum over all states of the smaller layer:
     `log_likelihood` is exact up to 22 units there. `score_samples` is the pseudo-log-likelihood
     :math:`\sum_i \log p(v_i \mid v_{-i})`, exact too, over all features; scikit-learn's draws one
-    of them at random and multiplies.
+    of them at random and multiplies. A pass over the rows costs :math:`O(n d k)` for k hidden
+    units.
 
     References
     ----------

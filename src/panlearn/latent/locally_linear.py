@@ -61,7 +61,8 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     positive. If the graph of neighbours falls into components a warning says how many: the
     coordinates then tell components apart and little else.
 
-    A new row gets the mixture of its neighbours' coordinates with its own weights.
+    A new row gets the mixture of its neighbours' coordinates with its own weights. Beside the
+    search, the weights cost :math:`O(n (k^2 d + k^3))` for k neighbours.
 
     References
     ----------

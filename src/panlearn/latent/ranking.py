@@ -11,6 +11,8 @@ With :math:`h_j` whether the j-th recommended item is among the R relevant ones 
 
 each averaged over the users with anything relevant.
 
+A measure sorts what is relevant and what is recommended, :math:`O(m \log m)` for m entries of both.
+
 References
 ----------
 K. Järvelin and J. Kekäläinen (2002). Cumulated gain-based evaluation of IR techniques. ACM

@@ -29,7 +29,7 @@ class Ratings(Value):
     Notes
     -----
     `from_table` makes one of three columns; `latent.MatrixFactorization` takes it in the place of
-    a matrix and answers in its labels.
+    a matrix and answers in its labels. A table of m lines is sorted, :math:`O(m \log m)`.
 
     References
     ----------

@@ -8,6 +8,9 @@ fit without a penalty: a penalty biases coefficients, and classical errors do no
 integer weight is a repeated row here too. That of BayesianLinearRegression is of its posterior, in
 which a prior has its place; with a flat one and a known noise the numbers are the same.
 
+A summary costs a pass over the rows, :math:`O(n d^2)`, and a matrix that is inverted,
+:math:`O(d^3)`.
+
 References
 ----------
 G. A. F. Seber and A. J. Lee (2003). Linear Regression Analysis. Wiley.

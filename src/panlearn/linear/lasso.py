@@ -264,7 +264,8 @@ class ElasticNet(_PenalisedRegressor):
     -----
     Solved as `Lasso` is, of which it is the case with rows :math:`\sqrt{\alpha (1 - \rho) \sum_i
     s_i} \, I` and targets of zero below the others: equal columns get equal coefficients.
-    Where :math:`\rho` is 0 use `Ridge`, which is solved directly.
+    Where :math:`\rho` is 0 use `Ridge`, which is solved directly. A sweep costs :math:`O(m^2)` for
+    m features in the working set, whose Gram matrix costs :math:`O(n m^2)` once.
 
     References
     ----------

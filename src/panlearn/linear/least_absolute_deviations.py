@@ -55,7 +55,8 @@ class LeastAbsoluteDeviations(LinearRegressor):
     d + 1 rows, where the primal has n. The weights are the multipliers of its rows. For many rows
     a fit to some of them tells which rows are far from the fit; their :math:`a_i` are held at the
     bound that the sign of the residual names, the others are solved for, and rows that turn out to
-    be on the other side are released until there are none, so the answer is exact.
+    be on the other side are released until there are none, so the answer is exact. A check of all
+    rows costs :math:`O(n d)`, and the programmes between are of :math:`O(\sqrt d \, n^{2/3})` rows.
 
     References
     ----------

@@ -65,7 +65,8 @@ def lasso_path(
 
     Notes
     -----
-    Solved as `Lasso` is; the Gram matrix of the working set is kept from one alpha to the next.
+    Solved as `Lasso` is; the Gram matrix of the working set is kept from one alpha to the next. A
+    sweep costs :math:`O(m^2)` for m features in the working set, a check of the gap :math:`O(n d)`.
 
     References
     ----------

@@ -88,7 +88,8 @@ def gibbs(
     Notes
     -----
     A step is one call of each conditional for all chains at once. Coordinates that depend much on
-    each other mix slowly: draw them as a block.
+    each other mix slowly: draw them as a block. A step costs :math:`O(b)` calls for b blocks of
+    coordinates.
 
     References
     ----------

@@ -149,7 +149,8 @@ def hamiltonian(
     The dynamics are followed by leapfrog steps, one call of `score` each for all chains at once,
     for a time drawn from (0, 2 `path_length`), the same for all chains. In the warm-up, and there
     alone, the step is tuned by dual averaging and the diagonal mass M is set to one over the
-    variances of the draws of all chains in windows of growing length.
+    variances of the draws of all chains in windows of growing length. A draw costs
+    :math:`O(T / \epsilon)` calls of the score for paths of length T in steps of :math:`\epsilon`.
 
     References
     ----------

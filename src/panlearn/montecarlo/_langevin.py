@@ -158,7 +158,9 @@ def langevin(
     -----
     Plain dynamics have a bias of the order of the step: on a standard normal law their variance is
     :math:`1 / (1 - \epsilon / 4)`. Adjusted ones have none; the warm-up tunes the step towards
-    an acceptance of 0.574, in coordinates in which the draws of the windows have covariance one.
+    an acceptance of 0.574, in coordinates in which the draws of the windows have covariance one. A
+    step costs one call of the score, and :math:`O(d)` a chain, adjusted one call of the density
+    more and :math:`O(d^2)`.
 
     References
     ----------

@@ -120,7 +120,8 @@ def metropolis_hastings(
     All chains step at once in NumPy, so a step costs one call of `log_density` and little else. In
     the warm-up, and there alone, the covariance of a random walk is learned from all chains in
     windows of growing length, and its scale by dual averaging towards an acceptance of 0.44 in one
-    dimension and 0.234 in many, where Gaussian laws mix best. Other proposals stay as they are.
+    dimension and 0.234 in many, where Gaussian laws mix best. Other proposals stay as they are. A
+    proposal costs :math:`O(d)` a chain, and :math:`O(d^2)` once a covariance is learned.
 
     References
     ----------

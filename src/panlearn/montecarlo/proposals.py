@@ -7,6 +7,8 @@ of shape (chains, dim), and the logarithm of their Hastings factors h: an array 
 or 0.0 if the proposal is symmetric. `RandomWalk` and `LogRandomWalk` learn their covariance and
 their scale in the warm-up.
 
+A proposal costs :math:`O(d)` a chain, with a learned covariance :math:`O(d^2)`.
+
 References
 ----------
 W. K. Hastings (1970). Monte Carlo sampling methods using Markov chains and their applications.

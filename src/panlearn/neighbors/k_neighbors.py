@@ -242,7 +242,8 @@ class KNeighborsRegressor(AveragedRows, _NearestRows):
 
     Notes
     -----
-    The search is that of `KNeighborsClassifier`: exact, equal distances by index.
+    The search is that of `KNeighborsClassifier`: exact, equal distances by index. A query costs
+    :math:`O(n d)`, with the tree about :math:`O(d \log n)`.
 
     References
     ----------

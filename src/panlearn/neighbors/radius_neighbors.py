@@ -272,7 +272,8 @@ class RadiusNeighborsRegressor(AveragedRows, _RowsWithin):
     Notes
     -----
     The search is that of `RadiusNeighborsClassifier`. A row without a neighbour has no mean and is
-    refused by number; scikit-learn answers NaN.
+    refused by number; scikit-learn answers NaN. A query costs :math:`O(n d)`, with the tree the
+    rows that it finds.
 
     References
     ----------

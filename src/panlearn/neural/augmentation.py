@@ -36,7 +36,8 @@ class Augmentation(Value):
     Notes
     -----
     Each image of a batch gets its own numbers. Values between pixels are interpolated, and beyond
-    the border the image goes on as at the border. A shift alone moves whole pixels.
+    the border the image goes on as at the border. A shift alone moves whole pixels. An image of c
+    channels costs :math:`O(c h w)`.
 
     References
     ----------

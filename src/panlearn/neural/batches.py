@@ -9,6 +9,8 @@ examples:
 The order of an epoch depends on the seed and on the number of the epoch alone, so "epoch 3, step
 17" is all that a checkpoint needs to note of the position in the data.
 
+The order of an epoch costs :math:`O(n)` for n examples, and a batch its own rows.
+
 References
 ----------
 Bengio, Louradour, Collobert, Weston (2009). Curriculum learning. ICML.

@@ -76,7 +76,8 @@ class ConvNetClassifier(ImageClassifier):
     of 32 by 32, "alexnet" and "resnet" (of 18 layers) for three channels of 224 by 224; others
     work as long as the maps do not vanish. Weights of images scale their losses; those of weight
     zero are left out. The defaults were chosen on digits in their given order, where the last
-    writers are others than those learned from.
+    writers are others than those learned from. A convolution costs :math:`O(m c \, a^2 n^2)` an
+    image, for m kernels of a by a pixels and c channels and maps of n by n.
 
     References
     ----------

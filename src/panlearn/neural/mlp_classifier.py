@@ -83,14 +83,14 @@ class MLPClassifier(ClassifierMixin, MultilayerPerceptron):
 
     Notes
     -----
-    Trained by `neural.train`; a step costs O(batch_size x weights). Sparse rows are made dense, and
-    centred, a batch at a time. The names of the
-    settings are those of `neural.train`, the same for every deep model, where scikit-learn's class
-    says ``solver``, ``learning_rate_init``, ``alpha`` and ``max_iter``: its ``alpha`` is a penalty
-    in the loss, `weight_decay` here is decoupled from the gradient. Up to `batch_size` rows a step
-    sees them all, and an integer weight is a repeated row exactly; beyond it, up to the noise of
-    the batches. Small networks compute on one thread, which is quicker and gives the same bits
-    on any machine. There is no warning when `max_epochs` are over: they are the plan.
+    Trained by `neural.train`; a step costs :math:`O(b P)` for b rows of a batch and P weights.
+    Sparse rows are made dense, and centred, a batch at a time. The names of the settings are those
+    of `neural.train`, the same for every deep model, where scikit-learn's class says ``solver``,
+    ``learning_rate_init``, ``alpha`` and ``max_iter``: its ``alpha`` is a penalty in the loss,
+    `weight_decay` here is decoupled from the gradient. Up to `batch_size` rows a step sees them
+    all, and an integer weight is a repeated row exactly; beyond it, up to the noise of the batches.
+    Small networks compute on one thread, which is quicker and gives the same bits on any machine.
+    There is no warning when `max_epochs` are over: they are the plan.
 
     References
     ----------

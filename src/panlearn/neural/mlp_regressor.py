@@ -75,7 +75,8 @@ class MLPRegressor(MultiOutputMixin, RegressorMixin, MultilayerPerceptron):
     Notes
     -----
     See `MLPClassifier`. The targets are standardised too, so that the learning rate does not depend
-    on their unit; predictions are in the unit of y.
+    on their unit; predictions are in the unit of y. A step costs :math:`O(b P)` for b rows of a
+    batch and P weights.
 
     References
     ----------

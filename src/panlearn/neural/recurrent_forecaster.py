@@ -60,7 +60,8 @@ class RecurrentForecaster(RecurrentEstimator):
     Notes
     -----
     As `RecurrentClassifier`. `predict` tells one step ahead of every step that it is given;
-    `forecast` goes on by itself, each time with what it told before.
+    `forecast` goes on by itself, each time with what it told before. A step of training costs
+    :math:`O(b T h (h + d))` for b sequences of T steps and h units.
 
     References
     ----------

@@ -54,7 +54,8 @@ class RecurrentTagger(RecurrentEstimator):
     Notes
     -----
     As `RecurrentClassifier`; the loss is the mean over the true steps of all sequences of a batch.
-    A label is told by what came before it: the network does not look ahead.
+    A label is told by what came before it: the network does not look ahead. A step of training
+    costs :math:`O(b T h (h + d))` for b sequences of T steps and h units.
 
     References
     ----------

@@ -39,7 +39,8 @@ class RecurrentSeq2Seq(SequencePairs):
     decoder is given the true symbols before each step; an end symbol closes every target, and
     `predict` stops at it. The decoder starts from the encoder's last backward state. Padding of
     sources gets no attention, and padding of targets no loss. The beam sums logarithms of
-    probabilities and does not divide by the length.
+    probabilities and does not divide by the length. A pair costs :math:`O((S + T) h^2 + S T h)` for
+    S symbols of the source, T of the target and h units.
 
     References
     ----------

@@ -75,7 +75,8 @@ def train(
     put back. Ctrl-C ends the run with what it has. SIGTERM, if there is a folder, finishes the
     step, saves, and exits. With "ddp", a process that loses another saves and raises
     `WorkerLostError`; with "fsdp" the last checkpoint stands. Batch normalisation sees the rows of
-    its own process and piece only.
+    its own process and piece only. For a module that uses each of P weights once a row, a step on b
+    rows costs :math:`O(b P)`.
 
     References
     ----------

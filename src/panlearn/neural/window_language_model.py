@@ -85,11 +85,11 @@ class WindowLanguageModel(WordLanguageModel, DeepEstimator):
 
     Notes
     -----
-    A document is one sequence; k beginnings stand before it, and its end is predicted. A step
-    costs O(batch_size hidden_size n_words), most of it in the softmax over all words. Words that
-    are used alike come to have vectors that are alike, so that a window that was never seen is
-    judged by those that resemble it, which counts of n-grams cannot do. There are no direct
-    connections from vectors to scores. Training computes in float32, probabilities in float64.
+    A document is one sequence; k beginnings stand before it, and its end is predicted. A step costs
+    :math:`O(b h V)` for b windows, h units and V words, most of it in the softmax. Words that are
+    used alike come to have vectors that are alike, so that a window that was never seen is judged
+    by those that resemble it, which counts of n-grams cannot do. There are no direct connections
+    from vectors to scores. Training computes in float32, probabilities in float64.
 
     References
     ----------

@@ -67,7 +67,8 @@ def continuation(
     A convex or much smoothed first problem leads into a basin that a direct start would miss;
     small changes of t keep the iterate in the basin as it deforms. Nothing promises that the basin
     of the last problem is the deepest. A problem that is not solved to its tolerance still starts
-    the next; one that ends at a value which is not finite stops the run.
+    the next; one that ends at a value which is not finite stops the run. It costs :math:`O(m)`
+    minimisations for m problems, of which all but the first start near their end.
 
     References
     ----------

@@ -90,7 +90,7 @@ def gradient_descent(
     ``momentum=lambda k: (k - 1) / (k + 2)`` brings 1/k down to 1/k². The velocity is
     ``torch.optim.SGD``'s: at a constant step it is the heavy ball
     :math:`x_{k+1} = x_k - \eta \nabla f(x_k) + \beta (x_k - x_{k-1})`. An iteration costs one
-    value and one gradient.
+    value, one gradient and :math:`O(d)` for d variables.
 
     References
     ----------
@@ -145,7 +145,8 @@ def adagrad(
     -----
     Every operation is coordinate by coordinate, so that (but for epsilon) the run does not depend
     on the scale of the objective along each axis. The steps are those of
-    ``torch.optim.Adagrad``.
+    ``torch.optim.Adagrad``. An iteration costs one value, one gradient and :math:`O(d)` for d
+    variables.
 
     References
     ----------
@@ -193,7 +194,8 @@ def rmsprop(
     -----
     With a constant step the iterates end in a ring about the minimum whose width is that step;
     give a decaying ``schedule`` to settle. The steps are those of ``torch.optim.RMSprop``, whose
-    ``alpha`` is our `beta`.
+    ``alpha`` is our `beta`. An iteration costs one value, one gradient and :math:`O(d)` for d
+    variables.
 
     References
     ----------
@@ -244,7 +246,8 @@ def adam(
     Notes
     -----
     The powers remove the bias of averages that start at zero, so that the first step has length
-    :math:`\eta` along every coordinate. The steps are those of ``torch.optim.Adam``.
+    :math:`\eta` along every coordinate. The steps are those of ``torch.optim.Adam``. An iteration
+    costs one value, one gradient and :math:`O(d)` for d variables.
 
     References
     ----------

@@ -88,10 +88,10 @@ def stochastic_gradient_descent(
 
     Notes
     -----
-    A minibatch gradient has the full gradient as its mean. At a constant step the iterates end in
-    a cloud about the minimum whose width grows with the step; ``schedules.inverse_time`` (strongly
-    convex f), ``schedules.inverse_sqrt`` (convex f) or `average` make them settle. An epoch costs
-    a pass for its steps and one for the record.
+    A minibatch gradient has the full gradient as its mean. At a constant step the iterates end in a
+    cloud about the minimum whose width grows with the step; ``schedules.inverse_time`` (strongly
+    convex f), ``schedules.inverse_sqrt`` (convex f) or `average` make them settle. An epoch of n
+    rows costs :math:`O(n)` gradients of a row for its steps, and as many values for the record.
 
     References
     ----------

@@ -5,6 +5,9 @@ r"""Euclidean projections onto convex sets, each ready for the `projection` of a
 A function of this module takes the set's size and gives back the projection, a plain (and
 picklable) function of one vector. Every projection is exact, idempotent and nonexpansive.
 
+A vector of d numbers costs :math:`O(d)`, and on the simplex or the :math:`\ell_1` ball a sort,
+:math:`O(d \log d)`.
+
 References
 ----------
 Duchi, Shalev-Shwartz, Singer, Chandra (2008). Efficient projections onto the l1-ball for

@@ -6,6 +6,8 @@ A rule is a frozen dataclass of its constants with two pure methods: ``init(x)``
 at the start and ``update(k, gradient, memory)`` the direction :math:`d_k` with the next memory.
 The constants and their defaults are those of ``torch.optim``.
 
+An update costs :math:`O(d)` for d variables, and a memory is at most two vectors.
+
 References
 ----------
 Polyak (1964). Some methods of speeding up the convergence of iteration methods.

@@ -7,6 +7,8 @@ array, for the `schedule` of an optimiser. For stochastic gradients a sum of ste
 with a sum of squares that converges (`inverse_time`) reaches the minimum of a strongly convex
 objective; for a merely convex one take `inverse_sqrt`: 1/k is then too short a road.
 
+A factor costs :math:`O(1)`, whatever k is.
+
 References
 ----------
 Robbins, Monro (1951). A stochastic approximation method. doi:10.1214/aoms/1177729586

@@ -46,7 +46,8 @@ class BYOL(SelfSupervised):
     more than large batches.
 
     ``history_`` has beside the loss how far the projections are from collapse: their ``spread``,
-    from 0 to 1, and ``rank``, the number of directions that they use.
+    from 0 to 1, and ``rank``, the number of directions that they use. A step on n examples costs
+    :math:`O(n P)` for P weights: both views go through student and teacher.
 
     References
     ----------

@@ -39,6 +39,7 @@ class MultipleNegativesRanking(Value):
     An example is a pair, a triple whose third text is no partner of the first, or one text: dropout
     then makes two vectors of it that are partners. Texts that occur twice in a batch count as
     negatives of each other; leave duplicates out. The larger the batch, the more there is to learn.
+    A batch of n costs :math:`O(n^2 d)` for its cosines.
 
     References
     ----------
@@ -88,6 +89,10 @@ class TripletMargin(Value):
     distance : {"euclidean", "cosine"}, default="euclidean"
         The distance d; that of cosines is 1 - cos, for which a margin below one is apt.
 
+    Notes
+    -----
+    A batch of n costs :math:`O(n d)`.
+
     References
     ----------
     F. Schroff, D. Kalenichenko and J. Philbin (2015). FaceNet: a unified embedding for face
@@ -131,6 +136,10 @@ class CosineSimilarity(Value):
     .. math::
         \ell = (\cos(u, v) - y)^2
 
+    Notes
+    -----
+    A batch of n costs :math:`O(n d)`.
+
     References
     ----------
     N. Reimers and I. Gurevych (2019). Sentence-BERT: sentence embeddings using Siamese
@@ -169,6 +178,10 @@ class PairSoftmax(Value):
 
     .. math::
         \ell = -\log \operatorname{softmax}_y(W [u, v, |u - v|] + b)
+
+    Notes
+    -----
+    A batch of n costs :math:`O(n d k)` for k labels.
 
     References
     ----------

@@ -112,7 +112,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
     them one product. `transform` computes texts of like length together, so that little is spent
     on padding. From a trained encoder a learning rate of 2e-5 and one to four epochs are usual; the
     default rate is for one that starts from nothing. A special token in a text is letters like
-    others: no text can smuggle one in, which the peer lets it.
+    others: no text can smuggle one in, which the peer lets it. A text of n tokens costs
+    :math:`O(n (P + L n d))` for L blocks with P weights.
 
     References
     ----------

@@ -49,7 +49,8 @@ class VICReg(SelfSupervised):
     Variances and covariances are of the whole batch, over all processes.
 
     ``history_`` has beside the loss how far the projections are from collapse: their ``spread``,
-    from 0 to 1, and ``rank``, the number of directions that they use.
+    from 0 to 1, and ``rank``, the number of directions that they use. A step on n examples costs
+    the passes of 2n views and :math:`O(n d^2)` for their covariances.
 
     References
     ----------

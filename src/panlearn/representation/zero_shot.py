@@ -51,7 +51,8 @@ class ZeroShotClassifier(PrototypeClassifier):
     Notes
     -----
     `fit` encodes the texts and learns nothing; a new class is a new text. Several texts of a class
-    count as their mean, as in the paper.
+    count as their mean, as in the paper. An image costs a pass of its tower and :math:`O(k d)` for
+    k classes.
 
     References
     ----------
@@ -177,7 +178,8 @@ class FewShotClassifier(PrototypeClassifier):
     Notes
     -----
     A new class needs its examples and no training: `fit` costs one pass of the encoder. A class
-    whose examples cancel each other has a vector of zeros, and all cosines with it are zero.
+    whose examples cancel each other has a vector of zeros, and all cosines with it are zero. An
+    example costs a pass of the encoder and :math:`O(k d)` for k classes.
 
     References
     ----------

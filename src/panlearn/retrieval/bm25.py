@@ -77,7 +77,8 @@ class BM25(TextModel):
     The search adds up the short lists of postings of a query. When k documents have more than the
     frequent words left could add, no other can come among the first k; these words are then looked
     up in bit maps for the few documents that were found. Queries are spread over threads; the
-    result does not depend on their number.
+    result does not depend on their number. A fit costs :math:`O(N)` for N tokens, a query at most
+    the postings of its words, :math:`O(\sum_w n_w)` for words in :math:`n_w` documents each.
 
     References
     ----------

@@ -73,7 +73,8 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     With an approximation, `add` and `remove` keep the centres as they were fitted, so that they
     give another index than a fit would; `fit` again when much has changed. The recall is measured
     on a hundred vectors, whenever the vectors change. Queries that are unlike the vectors of the
-    index, as questions are unlike passages, find less. `transform` is exact.
+    index, as questions are unlike passages, find less. `transform` is exact. An exact query costs
+    :math:`O(n d)`.
 
     References
     ----------

@@ -4,6 +4,8 @@ r"""How good a search is, and how well answers name their sources.
 relevant document, and nDCG. `faithfulness` is the share of sentences of answers that cite a passage
 that exists.
 
+A measure costs :math:`O(q k)` for q queries and k places.
+
 References
 ----------
 C. D. Manning, P. Raghavan and H. Schütze (2008). Introduction to Information Retrieval, chapter 8.

@@ -64,7 +64,8 @@ class HybridRetriever(TextModel):
     `add` encodes new documents with the encoder as it was fitted; fit again when the language of
     the documents has changed. An encoder that is trained already and has a ``fit`` goes in as
     `sklearn.frozen.FrozenEstimator`. In the ranking by vectors only documents of positive cosine
-    take part. `panlearn.save` takes the retriever if it takes the encoder.
+    take part. `panlearn.save` takes the retriever if it takes the encoder. A query costs that of
+    `BM25`, one pass of the encoder and :math:`O(n d)` for n vectors.
 
     References
     ----------

@@ -154,7 +154,8 @@ class RAG(TextModel):
     and 21 percent of those that have none; the difference is within 0.02 of its largest from 0.45
     to 0.55. By the cosines of all-MiniLM-L6-v2, 0.5 answers 80 and 17 percent, and 0.45, 90 and 33.
     All were about one subject: where questions are of other subjects than the documents, fewer of
-    them are near by accident. Another encoder has another scale of cosines.
+    them are near by accident. Another encoder has another scale of cosines. An answer costs a
+    search, :math:`O(n d)` by vectors, and what the generator takes to read the budget.
 
     References
     ----------

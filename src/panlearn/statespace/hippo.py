@@ -13,6 +13,9 @@ keeps the coefficients of f on [0, t] in Legendre polynomials,
 The matrix A is a normal one less one of rank one, :math:`A = Q (D - p p^\top) Q^\top` with Q
 orthogonal and D made of blocks ((-1/2, -w), (w, -1/2)), which S4 starts from.
 
+A step costs the exponential of a matrix, :math:`O(N^3)` for N coefficients, and as much costs the
+decomposition.
+
 References
 ----------
 Gu, A., Dao, T., Ermon, S., Rudra, A. and Re, C. (2020). HiPPO: recurrent memory with optimal

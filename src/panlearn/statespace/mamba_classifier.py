@@ -24,7 +24,8 @@ class MambaClassifier(MambaEstimator, SequenceClassifier):
     -----
     X is a list of sequences of any lengths: arrays of shape (T, d), or lists of symbols. A batch is
     padded to its longest sequence. No block looks ahead and the mean is over true steps, so a batch
-    gives what its sequences give one by one. Cost and memory are linear in the length.
+    gives what its sequences give one by one. Cost and memory are linear in the length. A step of
+    training costs :math:`O(B T (P + L E N))`, with the letters of `Mamba`.
 
     References
     ----------

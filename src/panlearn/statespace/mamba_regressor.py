@@ -20,7 +20,8 @@ class MambaRegressor(MambaEstimator, SequenceRegressor):
 
     Notes
     -----
-    As `MambaClassifier`; predictions are in the unit of y.
+    As `MambaClassifier`; predictions are in the unit of y. A step of training costs
+    :math:`O(B T (P + L E N))`, with the letters of `Mamba`.
 
     References
     ----------

@@ -49,9 +49,10 @@ class S4(nn.Module):
 
     The papers find the kernel of the first form by Cauchy matrices at the roots of unity. Here both
     forms use powers of the matrix, some of which make all others by one product: on a CPU that is
-    less work than the transforms, O(h (n^3 log L + n L)) for "nplr" and O(h n L) for "diagonal". It
-    has no division that could cancel, and is exact for any length. Powers and the state of the
-    recurrence are in double precision: their rounding errors grow with the number of steps.
+    less work than the transforms, :math:`O(h (n^3 \log L + n L))` for "nplr" and :math:`O(h n L)`
+    for "diagonal". It has no division that could cancel, and is exact for any length. Powers and
+    the state of the recurrence are in double precision: their rounding errors grow with the number
+    of steps.
 
     References
     ----------

@@ -20,7 +20,8 @@ class S4Regressor(S4Estimator, SequenceRegressor):
 
     Notes
     -----
-    As `S4Classifier`; predictions are in the unit of y.
+    As `S4Classifier`; predictions are in the unit of y. A sequence costs :math:`O(T \log T)` a
+    channel.
 
     References
     ----------

@@ -192,6 +192,10 @@ def cooccurrence(
         ``words``, sorted; ``count``, how often each occurs; the sparse matrices ``forward``, F, and
         ``symmetric``, C. Those of two parts of a corpus, added, are those of the whole.
 
+    Notes
+    -----
+    It costs about :math:`O(w N)` for N tokens and a window of w.
+
     References
     ----------
     K. Lund and C. Burgess (1996). Producing high-dimensional semantic spaces from lexical
@@ -243,7 +247,8 @@ def pmi(counts: Any, *, marginals: Any = None, positive: bool = False) -> Any:
     Notes
     -----
     It has no lower bound, and at most :math:`\min(-\log p(x), -\log p(y))`, which pairs that always
-    meet attain. Its mean under :math:`p(x, y)` is the mutual information.
+    meet attain. Its mean under :math:`p(x, y)` is the mutual information. It costs :math:`O(m)` for
+    m stored counts, or for all cells of a dense table.
 
     References
     ----------

@@ -62,7 +62,8 @@ class CooccurrenceEmbedding(Mergeable, WordVectors):
     semi-definite: a negative eigenvalue has no real root, and the signs are kept beside the
     vectors. The counts are sums over sentences. Lanczos iterations from a fixed start find the
     eigenvectors; when they are most of the matrix it is decomposed as a dense one. The sign of each
-    is such that its largest entry is positive.
+    is such that its largest entry is positive. Counting costs about :math:`O(w N)` for N tokens and
+    a window of w, a Lanczos step :math:`O(m + k V)` for m pairs that meet among V words.
 
     References
     ----------

@@ -9,6 +9,9 @@ distance, ``weights=(1, 1, 1)`` of Levenshtein's, ``pad=True`` of Hamming's and
 .. math::
     s = m - d, \qquad \bar d = d / m, \qquad \bar s = 1 - \bar d
 
+Hamming's distance costs :math:`O(|a|)`, the others at most :math:`O(|a| |b|)`, those of equal costs
+for 64 cells at a time.
+
 References
 ----------
 V. I. Levenshtein (1966). Binary codes capable of correcting deletions, insertions, and reversals.

@@ -158,7 +158,8 @@ def edit_distances(
     Notes
     -----
     Each entry is what `edit_distance` gives. The columns are taken in blocks of up to 256, whose
-    dynamic programmes run side by side in vector registers, and the blocks on all cores.
+    dynamic programmes run side by side in vector registers, and the blocks on all cores. A pair
+    costs at most the :math:`O(|a| |b|)` cells of its programme.
 
     References
     ----------
@@ -230,6 +231,7 @@ def edit_operations(
     -----
     Of several cheapest paths it is the one that, read from the end, pairs letters where it can,
     then deletes, then inserts, then swaps. It keeps a byte for each of the :math:`|a| |b|` cells.
+    Time and memory are :math:`O(|a| |b|)`.
 
     References
     ----------

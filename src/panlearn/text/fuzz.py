@@ -13,6 +13,9 @@ string; `WRatio` the best of what fits the lengths, the words with a factor 0.95
 0.9, or 0.6 where one string is more than eight times as long. Each takes ``processor=None`` and
 ``score_cutoff=None``: below the cutoff it is 0.
 
+A ratio costs :math:`O(|a| |b|)`, 64 cells at a time, and a partial one a ratio for each stretch,
+:math:`O(|a|^2 |b|)` with a the shorter.
+
 References
 ----------
 M. Bachmann (2020). RapidFuzz: rapid fuzzy string matching. doi:10.5281/zenodo.5584996

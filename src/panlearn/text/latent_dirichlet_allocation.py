@@ -85,9 +85,9 @@ class LatentDirichletAllocation(TopicModel):
     Notes
     -----
     The mass of a token's law is split in the few topics that its word has and a rest whose sum is
-    kept up to date, so that a sweep costs the tokens times the topics of a word, not K; a token
-    needs eight bytes. The first sweep seats the tokens one by one. Estimates are means over every
-    tenth sweep after the burn-in. One seed gives one result, to the bit.
+    kept up to date, so that a sweep costs :math:`O(N k)` for N tokens whose words have k topics
+    each, not K; a token needs eight bytes. The first sweep seats the tokens one by one. Estimates
+    are means over every tenth sweep after the burn-in. One seed gives one result, to the bit.
 
     The priors go by Minka's fixed point, :math:`\alpha_k \leftarrow \alpha_k \sum_d [\psi(\alpha_k
     + n_{dk}) - \psi(\alpha_k)] / (1 + \sum_d [\psi(\sum \alpha + N_d) - \psi(\sum \alpha)])`, one

@@ -57,7 +57,9 @@ def pagerank(
     -----
     Power iteration: each step multiplies the error by at most :math:`\alpha`, so that what is
     returned is within :math:`\alpha / (1 - \alpha)` times `tol` of the solution. A step costs one
-    product with the sparse matrix, which is neither copied nor scaled.
+    product with the sparse matrix, which is neither copied nor scaled. A step is :math:`O(n + m)`
+    for n nodes and m links, and there are at most about :math:`\log \mathrm{tol} / \log \alpha` of
+    them.
 
     References
     ----------

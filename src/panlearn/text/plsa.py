@@ -65,11 +65,12 @@ class PLSA(Iterative, TopicModel):
 
     Notes
     -----
-    An iteration costs the number of non-zero counts times that of topics; the likelihood never
-    falls. Documents begin with equal shares of topics that are drawn from the flat Dirichlet law,
-    so that their order does not matter. Counts need not be whole. There is no prior: shares of new
-    documents are folded in, which maximises their own likelihood with the topics held, and so are
-    `score` and `perplexity`: they flatter. `LatentDirichletAllocation` averages over the shares.
+    An iteration costs :math:`O(m k)` for m counts that are not zero and k topics; the likelihood
+    never falls. Documents begin with equal shares of topics that are drawn from the flat Dirichlet
+    law, so that their order does not matter. Counts need not be whole. There is no prior: shares of
+    new documents are folded in, which maximises their own likelihood with the topics held, and so
+    are `score` and `perplexity`: they flatter. `LatentDirichletAllocation` averages over the
+    shares.
 
     References
     ----------

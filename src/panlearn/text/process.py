@@ -5,6 +5,9 @@ r"""The strings of a list that are most like a query, and the scores of all pair
 
 for a similarity s of the query and each choice c, or the arguments of the least distance.
 
+`extract` costs :math:`O(n)` scores for n choices and a sort of them, `cdist` :math:`O(n m)` scores
+for m queries.
+
 References
 ----------
 M. Bachmann (2020). RapidFuzz: rapid fuzzy string matching. doi:10.5281/zenodo.5584996

@@ -48,7 +48,8 @@ class TextRank(Value):
     It learns nothing: each text is ranked on its own. The ranks of a text are its stationary law
     and so sum to one; what is linked to nothing has rank zero. Key words that stand side by side
     are given as one phrase, whose rank is the mean of its words'. The original takes nouns and
-    adjectives alone; stop words stand in for a tagger here.
+    adjectives alone; stop words stand in for a tagger here. Words cost :math:`O(w N)` for N tokens
+    and a window of w, sentences at most :math:`O(S^2)` for S of them, and either a PageRank.
 
     References
     ----------

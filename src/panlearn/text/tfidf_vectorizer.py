@@ -108,7 +108,8 @@ class TfidfVectorizer(TransformerMixin, Mergeable, TextModel):
     so a corpus is read once, in parts, from a stream or on a cluster. The defaults give the numbers
     of scikit-learn's class of this name, in the same order of columns. A term that does not occur
     in a document has weight zero in every form, which keeps the vectors sparse; taken to the letter
-    the augmented form would give it one half. Documents that hold no known term become zero.
+    the augmented form would give it one half. Documents that hold no known term become zero. A fit
+    costs :math:`O(N + V \log V)` for N terms in all, V of them distinct.
 
     References
     ----------

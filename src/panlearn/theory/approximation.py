@@ -7,6 +7,8 @@ A network is a list of layers, each a pair of a matrix and a bias; every layer b
 followed by the rectifier :math:`z_+ = \max(z, 0)`, so that the function is linear on each region
 where the same units are on.
 
+`linear_regions` solves :math:`O(m r)` small linear programmes for m units and r regions.
+
 References
 ----------
 Bernstein (1912). Démonstration du théorème de Weierstrass fondée sur le calcul des probabilités.

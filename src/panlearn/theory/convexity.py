@@ -10,6 +10,8 @@ exact; for the others L is the least bound for all coefficients and m what the p
 The rates bound the gap :math:`f(x_k) - f^*` after k steps of `panlearn.optimize.gradient_descent`
 and the like from a start at distance :math:`\|x_0 - x^*\|`.
 
+Constants of n rows cost :math:`O(n d^2 + d^3)`, and a rate :math:`O(1)`.
+
 References
 ----------
 Nesterov (2018). Lectures on convex optimization. doi:10.1007/978-3-319-91578-4

@@ -3,9 +3,10 @@ r"""Fourier series and transforms: a function in another basis.
 .. math:: f(x) \sim \frac{a_0}{2} + \sum_{n \ge 1} a_n \cos \frac{2 \pi n x}{T}
     + b_n \sin \frac{2 \pi n x}{T} = \sum_{n} c_n e^{2 \pi i n x / T}
 
-Integrals are Gauss-Legendre sums over pieces, which are exact to rounding where f is smooth on
-each piece: name its jumps and corners as `breaks`. The discrete transform is a change of basis,
-`dft_matrix`; `fft` computes it in n log n operations by splitting n into its prime factors.
+Integrals are Gauss-Legendre sums over pieces, which are exact to rounding where f is smooth on each
+piece: name its jumps and corners as `breaks`. The discrete transform is a change of basis,
+`dft_matrix`; `fft` computes it in :math:`O(n \log n)` operations by splitting n into its prime
+factors, if these are small.
 
 References
 ----------

@@ -7,6 +7,8 @@ A table of probabilities has one axis a variable. Generating functions take comp
 `moments` reads all derivatives at zero off a circle around it, to nearly full precision, where
 differences of steps would lose half the digits with each.
 
+A table costs its cells, and what is done to a Gaussian of d coordinates :math:`O(d^3)`.
+
 References
 ----------
 Bishop (2006). Pattern recognition and machine learning, section 2.3.

@@ -15,6 +15,8 @@ Masks are boolean and say True where looking is allowed: `causal_mask`, `padding
 are added to the tokens (`sinusoidal_positions`, or any table that is learned) or turn queries and
 keys (`rotary_positions`, `rotate`).
 
+The cost is :math:`O(n m d)` for n queries and m keys of d numbers.
+
 References
 ----------
 Vaswani, A. et al. (2017). Attention is all you need. Advances in Neural Information Processing

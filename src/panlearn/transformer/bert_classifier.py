@@ -40,7 +40,8 @@ class BERTClassifier(SoftmaxClassifier, FineTuned):
     All weights learn; `freeze` and `lora` hold those of the encoder fixed. From a trained encoder a
     learning rate of 2e-5 to 5e-5 and a few epochs are usual; the default rate is for one that
     starts from nothing. A text beyond the context is cut, of a pair the longer text. A document is
-    a text, a list of tokens, or a tuple of two texts.
+    a text, a list of tokens, or a tuple of two texts. A text of n tokens costs
+    :math:`O(n (P + L n d))` for L blocks of width d with P weights in all, as in `BERT`.
 
     References
     ----------
@@ -109,7 +110,8 @@ class BERTRegressor(RegressorMixin, FineTuned):
     Notes
     -----
     As `BERTClassifier`, with the squared error for a loss. The similarity of two texts is a target
-    of pairs.
+    of pairs. A text of n tokens costs :math:`O(n (P + L n d))` for L blocks of width d with P
+    weights in all, as in `BERT`.
 
     References
     ----------

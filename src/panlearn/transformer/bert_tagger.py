@@ -39,6 +39,8 @@ class BERTTagger(FineTuned):
     A document is a list of words, or a text whose words stand between spaces. One that is longer
     than the context is tagged in stretches of as many words as there is room for. The loss is the
     mean over the words of a batch. Tags are told one by one: which may follow which is not learned.
+    A text of n tokens costs :math:`O(n (P + L n d))` for L blocks of width d with P weights in all,
+    as in `BERT`.
 
     References
     ----------

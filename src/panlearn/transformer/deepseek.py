@@ -60,7 +60,8 @@ class DeepSeek(DecoderModel):
     where all predictions are right; they are those that would be chosen one by one.
 
     The paper's loss of balance within a sequence is left out, and matrices are in single
-    precision, not in eight bits.
+    precision, not in eight bits. A step costs :math:`O(B C (P + L C d))` for B windows of C tokens
+    and L blocks, P the parameters that a token comes through, not all there are.
 
     References
     ----------

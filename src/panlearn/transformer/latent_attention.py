@@ -53,7 +53,8 @@ class LatentAttention(nn.Module):
         \sum_j a_j W^{UV}_h c_j = W^{UV}_h \sum_j a_j c_j
 
     The explicit form costs less where all tokens are read, the absorbed one where few look at many
-    that are kept; the number of queries decides, unless told.
+    that are kept; the number of queries decides, unless told. A token that looks at n kept ones
+    costs :math:`O(n H (d_c + d_r))` in the absorbed form.
 
     References
     ----------

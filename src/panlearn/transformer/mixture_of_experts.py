@@ -41,7 +41,8 @@ class MixtureOfExperts(nn.Module):
 
     The numbers b even the loads out without a further loss: `rebalance` lowers that of each expert
     with more tokens than the mean by ``balance_rate`` and raises the others'. The loss of language
-    models calls it after each step with the loads of the whole batch.
+    models calls it after each step with the loads of the whole batch. A token costs
+    :math:`O(d (k f + E))` for k chosen of E experts with f units each.
 
     References
     ----------

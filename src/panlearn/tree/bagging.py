@@ -91,7 +91,7 @@ class BaggingClassifier(ProbabilisticClassifier):
 
     Each member has a seed of its own, and the members are summed in their order, so that any
     number of threads gives the same bits. Threads pay for estimators that leave Python's lock, as
-    the trees of this library do.
+    the trees of this library do. It costs :math:`O(m)` fits of the estimator for m members.
 
     References
     ----------

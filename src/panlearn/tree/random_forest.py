@@ -87,7 +87,9 @@ class RandomForestClassifier(Forest, OutputsClassifier):
 
     X may be sparse; what a forest keeps of it while it grows is one byte an entry, zeros included.
     A missing value (NaN) has a bin of its own, which goes to the side that decreases the impurity
-    more; if none was missing at the node in training, to the side with more rows.
+    more; if none was missing at the node in training, to the side with more rows. The bins cost
+    :math:`O(d \, n \log n)` once, a level of a tree about :math:`O(m n)` for m features that a node
+    looks at.
 
     References
     ----------
@@ -193,7 +195,8 @@ class RandomForestRegressor(Forest, OutputsRegressor):
 
     Notes
     -----
-    Grown as `RandomForestClassifier` is, on binned features.
+    Grown as `RandomForestClassifier` is, on binned features. A level of a tree costs about
+    :math:`O(m n)` for m features that a node looks at.
 
     References
     ----------

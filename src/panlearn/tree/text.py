@@ -41,6 +41,10 @@ def export_text(
     str
         The text.
 
+    Notes
+    -----
+    It costs :math:`O(m)` for m nodes.
+
     References
     ----------
     L. Breiman, J. Friedman, R. Olshen and C. Stone (1984). Classification and Regression Trees.

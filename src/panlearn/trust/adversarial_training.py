@@ -76,7 +76,8 @@ class AdversarialTraining(ClassifierMixin, Estimator):
     `WorstCase` has the ascent, and does the same to any objective of `neural.train`. Starts are
     drawn for the rows of a batch: a weight of two is not a repeated row, which would start twice.
     Accuracy on rows as they are falls as eps grows; `attacks.robust_accuracy_curve` shows both.
-    Scaling that stands before the network in a pipeline changes the units of eps.
+    Scaling that stands before the network in a pipeline changes the units of eps. A step costs
+    :math:`O(s b P)` for s moves of the rows, b rows and P weights.
 
     References
     ----------

@@ -7,6 +7,9 @@ on any other classifier or pipeline by differences of its scores. With labels al
 Without the model: `steal` a surrogate, attack that, and `transfer`. From the other side,
 `linear_radius` and `smoothed_radius` promise distances within which nothing can be found.
 
+`fgsm` and `l2_step` cost one gradient a row, `pgd` :math:`O(s)` of them for s steps, and a gradient
+by differences :math:`O(d)` scores.
+
 References
 ----------
 Goodfellow, Shlens, Szegedy (2015). Explaining and harnessing adversarial examples. arXiv:1412.6572

@@ -45,7 +45,8 @@ class CorrelationRemover(OneToOneFeatureMixin, TransformerMixin, Estimator):
     Notes
     -----
     The sensitive columns are arguments of ``fit`` and ``transform``, with metadata routing, and no
-    features. Only the linear relation goes: a forest may still find others.
+    features. Only the linear relation goes: a forest may still find others. A fit costs
+    :math:`O(n s (s + d))` for s sensitive columns.
 
     References
     ----------

@@ -69,7 +69,8 @@ class FairPostprocessor(ClassifierMixin, Estimator):
     regression in one sort; a linear program over the corners is then exact. The group is an
     argument of ``fit`` and ``predict``, with metadata routing, and need not be a feature. A random
     threshold is drawn from the row itself: the same row gets the same decision, in any batch and in
-    any process. Give rows that the inner classifier did not learn from if it overfits.
+    any process. Give rows that the inner classifier did not learn from if it overfits. Sorting
+    the scores costs :math:`O(n \log n)`.
 
     References
     ----------

@@ -75,7 +75,8 @@ class FairRegularizer(ClassifierMixin, Estimator):
     solves exactly. A network is given the same penalty on the mean loss, of the mean scores in each
     batch: small batches of rare groups make it noisy. Mean scores are a proxy of rates: look at
     `fairness.fairness_report` after. The group is an argument of ``fit`` alone, with metadata
-    routing: a prediction does not need it.
+    routing: a prediction does not need it. The change of the features costs :math:`O(n d^2)`, the
+    rest is the regression's.
 
     References
     ----------

@@ -9,6 +9,9 @@ several. Independence asks for equal acceptance, separation for equal true and f
 sufficiency for equal predictive values. With unequal base rates and a decision that is informative
 and errs, no two of them hold at once: `impossibility` shows it on your data.
 
+Rates cost one pass, :math:`O(n)`, and their intervals are drawn from the counts, :math:`O(b g)` for
+b draws and g groups.
+
 References
 ----------
 Barocas, Hardt, Narayanan (2023). Fairness and machine learning. MIT Press.

@@ -4,6 +4,9 @@ r"""Errors elsewhere than on rows like those of the fit: the worst group, anothe
     E_{q} \, \ell = E_{p}\Bigl[\frac{q(x)}{p(x)} \ell\Bigr], \qquad
     E \sup_{\|\delta\| \le \epsilon} [f(x + \delta) \ne y]
 
+Errors cost one pass, :math:`O(n)`, beside the predictions; weights of a shift cost a fit of the
+classifier that finds them.
+
 References
 ----------
 Sagawa, Koh, Hashimoto, Liang (2020). Distributionally robust neural networks for group shifts.

@@ -53,7 +53,8 @@ class WorstCase:
 
     `fast` is the variant of one long step; `free` replays each batch, and one pass gives the
     gradients of weights and rows. There the paper carries the perturbation of one batch over to
-    the next, of other rows; here each batch starts at random.
+    the next, of other rows; here each batch starts at random. A step costs :math:`O(s)` passes more
+    for s moves of the rows.
 
     References
     ----------
