@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from panlearn.transformer import ExpertsConfig, GPTConfig, LatentConfig, RotaryScaling, _products
+from panlearn.transformer import ExpertsConfig, GPTConfig, LatentConfig, RotaryScaling, _jobs, _products
 from panlearn.transformer._cache import Cache
 from panlearn.transformer._decoder import Decoder, n_parameters, shapes
 from panlearn.transformer._generation import Choice, Generation
@@ -286,7 +286,7 @@ def test_scores_are_those_of_the_decoder(plain_config, n_rows):
     for cache in (ours, theirs):
         cache.memory.fill_(torch.nan)  # what is not filled must not be read
         decoder.last(torch.from_numpy(ids[:, :4]), cache)
-    plain = PlainDecoder(decoder)
+    plain = PlainDecoder(decoder, n_rows)
     for column in range(4, 10):
         found = plain.scores(ids[:, column], ours.memory, starts, column)
         wanted = decoder.last(torch.from_numpy(ids[:, column : column + 1]), theirs) @ head.T
@@ -303,12 +303,12 @@ def test_parts_of_a_matrix_on_threads_change_no_bit(plain_config, monkeypatch):
 
     def scores():
         memory = Cache(decoder, [0] * 3, 2).memory
-        return PlainDecoder(decoder).scores(ids, memory, starts, 0)
+        return PlainDecoder(decoder, 3).scores(ids, memory, starts, 0)
 
     whole = scores()
-    monkeypatch.setattr(_products, "_PART", 100)
+    monkeypatch.setattr(_jobs, "_PART", 100)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    monkeypatch.setattr(_products, "n_threads", lambda: 3)
+    monkeypatch.setattr(_jobs, "n_threads", lambda: 3)
     parts = scores()
     assert torch.equal(whole, parts)
 
@@ -317,9 +317,9 @@ def test_parts_of_a_matrix_on_threads_change_no_bit(plain_config, monkeypatch):
 def test_a_product_waits_for_no_thread_that_sleeps(dtype, monkeypatch, rng):
     """Helpers that never come leave all of it to the thread that asks."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    monkeypatch.setattr(_products, "n_threads", lambda: 3)
+    monkeypatch.setattr(_jobs, "n_threads", lambda: 3)
     product = _products.Products()
-    monkeypatch.setattr(product._pool, "submit", lambda *_: Future())
+    monkeypatch.setattr(product._crew._pool, "submit", lambda *_: Future())
     weight, bias = torch.from_numpy(rng.normal(size=(301, 200))).to(dtype), torch.ones(301)
     x = rng.normal(size=(5, 200)).astype(np.float32)
     found = product(x, _products.Matrix(weight, bias))
@@ -339,7 +339,7 @@ def test_products_of_rows_with_gaps_and_of_other_precisions_are_products():
 def test_weights_are_shared_and_not_changed(plain_config):
     decoder = make(plain_config)
     before = {name: weight.clone() for name, weight in decoder.state_dict().items()}
-    plain = PlainDecoder(decoder)
+    plain = PlainDecoder(decoder, 1)
     assert np.shares_memory(plain._tokens.numbers, decoder.tokens.weight.numpy())
     plain.scores(np.array([1]), Cache(decoder, [0], 2).memory, np.array([0]), 0)
     for name, weight in decoder.state_dict().items():
@@ -383,8 +383,8 @@ def test_halves_of_numbers_are_read_and_summed_in_whole_ones(plain_config, n_row
     ids, starts = np.array([3, 4, 5, 1, 2])[:n_rows], np.zeros(n_rows, dtype=int)
     memory = [torch.zeros_like(Cache(decoder, [0] * n_rows, 3).memory) for _ in range(2)]
     for column in range(3):
-        found = PlainDecoder(halves).scores(ids, memory[0], starts, column)
-        wanted = PlainDecoder(decoder).scores(ids, memory[1], starts, column)
+        found = PlainDecoder(halves, n_rows).scores(ids, memory[0], starts, column)
+        wanted = PlainDecoder(decoder, n_rows).scores(ids, memory[1], starts, column)
         scale = wanted.abs().max().item()
         # a table of sinusoids is rounded to halves by one of them
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 * scale)

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from panlearn.core.jit import jit
 from panlearn.statespace._mamba import MambaDecoder, Memory, Mixer
-from panlearn.transformer._plain import normed, vectors
-from panlearn.transformer._products import CONTRACTED, Matrix, Products, suits
+from panlearn.transformer._loops import CONTRACTED, normed
+from panlearn.transformer._plain import vectors
+from panlearn.transformer._products import Matrix, Products, suits
 
 
 class PlainMamba:

@@ -139,7 +139,7 @@ class Generation:
         starts = [longest - len(prompt) for prompt in prompts]
         self.cache = decoder.cache(starts, capacity)
         suits = PlainDecoder.suits(decoder, len(prompts))
-        self._plain = PlainDecoder(self._decoder, capacity) if suits else None
+        self._plain = PlainDecoder(self._decoder, len(prompts)) if suits else None
         self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long).to(self._head.device)
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
@@ -193,7 +193,7 @@ class Generation:
         self._read_again()
         fresh = self._tokens[:, cache.end : self._known]
         if self._plain is not None and fresh.shape[1] == 1:
-            cache.memory, starts = cache.memory.float(), np.array(cache.starts)
+            starts = np.array(cache.starts)
             scores = self._plain.scores(fresh[:, 0].numpy(), cache.memory, starts, cache.end)
             cache.end += 1
         elif not cache.end and len(self._different) < len(fresh):

@@ -1,0 +1,265 @@
+"""Jobs: what a step has to do, one after the other, each shared by the threads that are awake.
+
+A job is a record of what is to be done, of sizes, and of addresses: compiled loops do a list of
+them without a word of Python between two. What the addresses are of is kept by whoever made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+
+from panlearn.core import crew
+from panlearn.core.jit import jit
+from panlearn.core.threads import n_threads
+from panlearn.transformer import _loops
+from panlearn.transformer._loops import CONTRACTED
+
+_PART = 1 << 15  # bytes that are worth sharing: 1.5 microseconds to read
+_PATIENCE = 3000  # looks at the board, some 1 ms: longer than Python takes from step to step
+
+NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU = range(6)
+_SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "halves", "rms")
+_HEADS = ("n_heads", "n_key_heads", "n_columns", "window")
+_PLACES = ("x", "added", "weight", "bias", "made")
+_MEMORY = ("keys", "values", "query_norm", "key_norm", "turned", "where")
+JOB = np.dtype(
+    [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY)]
+    + [("epsilon", np.float64)]
+)
+
+
+def job(kind: int, n_parts: int, n_bytes: int, **described: Any) -> np.ndarray:
+    """Make a job of so many parts that reads so much; arrays stand as their addresses."""
+    made = np.zeros(1, dtype=JOB)
+    made["kind"], made["n_parts"], made["shared"] = kind, n_parts, n_bytes >= _PART
+    for name, value in described.items():
+        made[name] = value.ctypes.data if isinstance(value, np.ndarray) else value
+    return made
+
+
+def product(x: np.ndarray, matrix: Any, made: np.ndarray) -> np.ndarray:
+    """The job of x W' + b; x and what is made are of single precision, without gaps."""
+    n_outputs, n_inputs = matrix.numbers.shape
+    read = matrix.numbers.nbytes * -(-len(x) // 4)  # four rows share what is read
+    shape = {"n_rows": len(x), "n_inputs": n_inputs, "n_outputs": n_outputs}
+    places = {"x": x, "weight": matrix.numbers, "bias": matrix.constant, "made": made}
+    return job(PRODUCT, n_outputs, read, halves=matrix.halves, **shape, **places)
+
+
+def norm(
+    x: np.ndarray,
+    added: np.ndarray | None,
+    vectors: tuple[np.ndarray, np.ndarray],
+    made: np.ndarray,
+    *,
+    epsilon: float,
+    rms: bool,
+) -> np.ndarray:
+    """The job of x + added, which is kept in x, and of its norm."""
+    shape = {"n_rows": len(x), "n_inputs": x.shape[1], "epsilon": epsilon, "rms": rms}
+    places = {"x": x, "added": 0 if added is None else added, "made": made}
+    return job(NORM, len(x), x.nbytes, weight=vectors[0], bias=vectors[1], **shape, **places)
+
+
+def activation(name: str, x: np.ndarray, made: np.ndarray) -> np.ndarray:
+    """The job of what stands between the two matrices of a feed-forward layer."""
+    kind = {"gelu": GELU, "relu": RELU, "swiglu": SWIGLU}[name]
+    shape = {"n_rows": len(x), "n_inputs": x.shape[1], "n_outputs": made.shape[1]}
+    return job(kind, len(x), x.nbytes, x=x, made=made, **shape)
+
+
+class Crew:
+    """The thread that asks, and those that PyTorch was given besides."""
+
+    def __init__(self) -> None:
+        n_helpers = min(n_threads(), torch.get_num_threads()) - 1
+        self._board = crew.board(1)
+        # its threads start when there is work
+        self._pool = ThreadPoolExecutor(max(1, n_helpers))
+        self._helpers: list[Future | None] = [None] * n_helpers
+
+    def __call__(self, jobs: np.ndarray) -> None:
+        """Do all jobs."""
+        for i, helper in enumerate(self._helpers):
+            if helper is None or helper.done():
+                self._helpers[i] = self._pool.submit(_help, self._board)
+        _do(self._board, jobs)
+
+
+def compiled() -> bool:
+    """Whether jobs can be done: where compilation is switched off, nothing reads addresses."""
+    return not isinstance(_help.entry, FunctionType)
+
+
+@jit(fastmath=CONTRACTED)
+def _do(board: np.ndarray, jobs: np.ndarray) -> None:
+    """Do jobs one after the other, with the help of those who look at the board."""
+    for i in range(len(jobs)):
+        if jobs[i].shared:
+            board[crew.HEAD] = jobs[i:].ctypes.data
+            crew.offer(board)
+            while crew.unfinished(board):
+                if not _take_part(board):
+                    crew.rest()
+        else:
+            for share in range(crew.SHARES):  # the same ones, for the same bits
+                _do_share(jobs, i, share)
+
+
+@jit(fastmath=CONTRACTED)
+def _help(board: np.ndarray) -> None:
+    """Take part in jobs until there have been none for a while."""
+    idle = 0
+    while idle < _PATIENCE:
+        if _take_part(board):
+            idle = 0
+        else:
+            idle += 1
+            crew.rest()
+
+
+@jit(fastmath=CONTRACTED)
+def _take_part(board: np.ndarray) -> bool:
+    """Do a share of the job that the board tells of, if there is one left."""
+    share = crew.take(board)
+    if share < 0:
+        return False
+    _do_share(crew.carray(crew.pointer(board[crew.HEAD]), (1,), JOB), 0, share)
+    crew.finish(board)
+    return True
+
+
+@jit(fastmath=CONTRACTED)
+def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
+    """Do some parts of a job."""
+    job = jobs[i]
+    low, high = share * job.n_parts // crew.SHARES, (share + 1) * job.n_parts // crew.SHARES
+    if low == high:
+        return
+    if job.kind == PRODUCT:
+        _multiply(job, low, high)
+    elif job.kind == NORM:
+        _norm(job, low, high)
+    elif job.kind == ATTENTION:
+        _attend(job, low, high)
+    else:
+        _activate(job, low, high)
+
+
+@jit(fastmath=CONTRACTED)
+def _numbers(place: int, n: int, m: int) -> np.ndarray:
+    """The matrix in single precision at an address."""
+    return crew.carray(crew.pointer(place), (n, m), np.float32)
+
+
+@jit(fastmath=CONTRACTED)
+def _multiply(job: Any, low: int, high: int) -> None:
+    """Columns of x weight' + bias."""
+    n, m = job.n_outputs, job.n_inputs
+    x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
+    bias = _numbers(job.bias, 1, n)[0]
+    if job.halves:
+        weight = crew.carray(crew.pointer(job.weight), (n, m), np.uint16)
+        _loops.multiply_halves(x, weight, bias, made, low, high)
+    else:
+        _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high)
+
+
+@jit(fastmath=CONTRACTED)
+def _norm(job: Any, low: int, high: int) -> None:
+    """Rows of x += added, and their norms."""
+    n, epsilon = job.n_inputs, np.float32(job.epsilon)
+    x, made = _numbers(job.x, job.n_rows, n), _numbers(job.made, job.n_rows, n)
+    weight, bias = _numbers(job.weight, 1, n)[0], _numbers(job.bias, 1, n)[0]
+    for i in range(low, high):
+        if job.added:
+            x[i] += _numbers(job.added, job.n_rows, n)[i]
+        _loops.norm_row(x[i], weight, bias, epsilon, job.rms != 0, made[i])
+
+
+@jit(fastmath=CONTRACTED)
+def _activate(job: Any, low: int, high: int) -> None:
+    """Rows of what the second matrix of a feed-forward layer sees."""
+    x, made = (
+        _numbers(job.x, job.n_rows, job.n_inputs),
+        _numbers(job.made, job.n_rows, job.n_outputs),
+    )
+    for i in range(low, high):
+        if job.kind == GELU:
+            _loops.gelu_row(x[i], made[i])
+        elif job.kind == RELU:
+            _loops.relu_row(x[i], made[i])
+        else:
+            _loops.swiglu_row(x[i], made[i])
+
+
+@jit(fastmath=CONTRACTED)
+def _attend(job: Any, low: int, high: int) -> None:
+    """Attention of one query a row and head, for some heads of keys of rows.
+
+    Its key and its value are first put in their column. A row begins at its start, and its query
+    looks at so many columns as its window has.
+    """
+    n_keys, size, n_columns = job.n_key_heads, job.n_inputs, job.n_columns
+    group, n_heads = job.n_heads // n_keys, job.n_heads
+    heads = _numbers(job.x, job.n_rows * (n_heads + 2 * n_keys), size)
+    made = _numbers(job.made, job.n_rows * n_heads, size)
+    where = crew.carray(crew.pointer(job.where), (1 + job.n_rows,), np.int64)
+    column = where[0]
+    wide = np.empty((2, column + 1 if job.halves else 0, size), np.float32)
+    weights = np.empty(column + 1, np.float32)
+    for part in range(low, high):
+        i, g = part // n_keys, part % n_keys
+        start = where[1 + i]
+        split = heads[i * (n_heads + 2 * n_keys) :]  # queries, keys, values
+        for h in range(g * group, (g + 1) * group):
+            _prepare(job, split[h], job.query_norm, column - start)
+        key, value = split[n_heads + g], split[n_heads + n_keys + g]
+        _prepare(job, key, job.key_norm, column - start)
+        first = max(start, column + 1 - job.window)
+        keys = _remembered(job, job.keys, part, key, first, column, wide[0])
+        values = _remembered(job, job.values, part, value, first, column, wide[1])
+        for h in range(g * group, (g + 1) * group):
+            _loops.mean_of_values(split[h], keys, values, weights, made[i * n_heads + h])
+
+
+@jit(fastmath=CONTRACTED)
+def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
+    """Divide a query or key by its root mean square and turn it by its place, if that is wanted."""
+    size = len(head)
+    if scale:
+        vectors = _numbers(scale, 2, size)
+        _loops.norm_row(head, vectors[0], vectors[1], np.float32(job.epsilon), True, head)
+    if job.turned:
+        turned = _numbers(job.turned, 2 * job.n_outputs, size // 2)
+        _loops.turn(head, turned[place], turned[job.n_outputs + place])
+
+
+@jit(fastmath=CONTRACTED)
+def _remembered(
+    job: Any,
+    memory: int,
+    part: int,
+    new: np.ndarray,
+    first: int,
+    column: int,
+    wide: np.ndarray,
+) -> np.ndarray:
+    """Put a new vector in its column, and give all from the first one on; `wide` is for halves."""
+    size, n_columns = len(new), job.n_columns
+    if job.halves:
+        shape = (job.n_rows * job.n_key_heads, n_columns, size)
+        kept = crew.carray(crew.pointer(memory), shape, np.uint16)[part]
+        _loops.halve(new, kept[column])
+        for t in range(first, column + 1):
+            _loops.widen(kept[t], wide[t - first])
+        return wide[: column + 1 - first]
+    whole = _numbers(memory + 4 * part * n_columns * size, n_columns, size)
+    whole[column] = new
+    return whole[first : column + 1]
