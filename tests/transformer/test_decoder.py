@@ -247,6 +247,21 @@ def test_what_is_drawn_is_told_with_the_probability_that_the_model_gives_it(choi
     np.testing.assert_allclose(np.exp(told), law[[0, 1], chosen], rtol=2e-5)
 
 
+def test_draws_of_many_tokens_invert_their_distribution(rng):
+    """As a sum in double precision says; a token that cannot be is never drawn."""
+    scores = torch.from_numpy(rng.normal(scale=3, size=(40, 1000)).astype(np.float32))
+    scores[:, ::3] = -torch.inf
+    scores[:, 700:] = -torch.inf
+    uniform = np.linspace(0, 1 - 1e-16, 40)
+    found, told = Choice(1.0).scored(scores, lambda: uniform)
+    assert (found % 3 > 0).all()
+    law = scores.double().softmax(dim=1).numpy()
+    above, rows = law.cumsum(axis=1), np.arange(40)
+    assert (above[rows, found] > uniform - 1e-6).all()
+    assert ((above - law)[rows, found] < uniform + 1e-6).all()
+    np.testing.assert_allclose(told, np.log(law[rows, found]), atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"temperature": float("nan")}]
 )
@@ -348,7 +363,7 @@ def test_weights_are_shared_and_not_changed(plain_config):
 
 def test_many_rows_go_by_tensors_and_give_the_same_tokens(plain_config):
     decoder = make(plain_config)
-    prompts = prompts_of(*[1, 5, 9] * 6)  # eighteen rows
+    prompts = prompts_of(*[1, 5, 9] * 22)  # sixty-six rows
     assert not PlainDecoder.suits(decoder, len(prompts))
     few = generate(decoder, prompts[:3], 20)
     np.testing.assert_array_equal(generate(decoder, prompts, 20)[:3], few)
@@ -371,6 +386,25 @@ def test_double_precision_goes_by_tensors(plain_config):
     decoder = make(plain_config)
     assert PlainDecoder.suits(decoder, 1)
     assert not PlainDecoder.suits(decoder.double(), 1)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_memory_in_halves_is_that_in_whole_numbers_rounded(plain_config, n_rows):
+    """What is put into memory is rounded once; the scores are those of what is remembered."""
+    decoder = make(plain_config, scale=3)
+    ids, starts = np.stack(prompts_of(*[6] * n_rows)), np.arange(n_rows) % 2
+    whole = torch.full_like(Cache(decoder, [0] * n_rows, 6).memory, torch.nan)
+    halves = whole.bfloat16()
+    plain = PlainDecoder(decoder, n_rows)
+    for column in range(1, 6):
+        wanted = plain.scores(ids[:, column], whole, starts, column).clone()
+        written = whole[..., column, :].bfloat16()
+        whole[..., column, :] = written.float()  # so that the next steps see the same
+        found = plain.scores(ids[:, column], halves, starts, column)
+        if column == 1:  # before it is rounded, the first layer sees the same
+            assert torch.equal(halves[0, ..., column, :], written[0])
+        scale = wanted.abs().max().item()
+        torch.testing.assert_close(found, wanted, rtol=0, atol=2**-6 * scale)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5])

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
 from panlearn.transformer._drafts import Drafts
+from panlearn.transformer._loops import draw
 from panlearn.transformer._plain import PlainDecoder
 from panlearn.transformer._protocol import NextToken
 
@@ -54,18 +55,16 @@ class Choice:
             return scores.argmax(dim=-1)
         if self._cuts:
             return _inverted(self.probabilities(scores), uniform())[0]
-        return _inverted(_exponentials(scores, self.temperature), uniform())[0]
+        return _drawn(scores, self.temperature, uniform())[0]
 
     def scored(
         self, scores: Tensor, uniform: Callable[[], np.ndarray]
     ) -> tuple[Tensor, np.ndarray]:
         """Choose one token a row, and tell the logarithm of its probability as the model has it."""
-        if self.temperature != 1 or self._cuts:
-            chosen, total = self(scores, uniform), _exponentials(scores, 1.0).sum(dim=-1)
-        else:
-            chosen, total = _inverted(_exponentials(scores, 1.0), uniform())
-        above = scores.gather(-1, chosen[:, None])[:, 0] - scores.amax(dim=-1)
-        return chosen, (above.double() - total.double().log()).cpu().numpy()
+        if self.temperature == 1 and not self._cuts:
+            return _drawn(scores, 1.0, uniform())
+        chosen = self(scores, uniform)
+        return chosen, _log_probability(scores, chosen, _exponentials(scores, 1.0).sum(dim=-1))
 
     @property
     def _cuts(self) -> bool:
@@ -84,6 +83,22 @@ class Choice:
             law = law / law.sum(dim=-1, keepdim=True)
             law = law * (law >= falling.gather(-1, needed - 1))
         return law / law.sum(dim=-1, keepdim=True)
+
+
+def _drawn(scores: Tensor, temperature: float, uniform: np.ndarray) -> tuple[Tensor, np.ndarray]:
+    """The token of each row up to which probabilities sum to a share, and its log-probability."""
+    if scores.device.type != "cpu" or scores.dtype != torch.float32:
+        chosen, total = _inverted(_exponentials(scores, temperature), uniform)
+        return chosen, _log_probability(scores / temperature, chosen, total)
+    chosen, log = np.empty(len(scores), dtype=np.int64), np.empty(len(scores))
+    draw(scores.contiguous().numpy(), np.float32(temperature), uniform, chosen, log)
+    return torch.from_numpy(chosen), log
+
+
+def _log_probability(scores: Tensor, chosen: Tensor, total: Tensor) -> np.ndarray:
+    """Of tokens, with the sum of exponentials the largest of which is one."""
+    above = scores.gather(-1, chosen[:, None])[:, 0] - scores.amax(dim=-1)
+    return (above.double() - total.double().log()).cpu().numpy()
 
 
 def _exponentials(scores: Tensor, temperature: float) -> Tensor:

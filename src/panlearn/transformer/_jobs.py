@@ -159,14 +159,19 @@ def _numbers(place: int, n: int, m: int) -> np.ndarray:
 
 
 @jit(fastmath=CONTRACTED)
+def _halves(place: int, n: int, m: int) -> np.ndarray:
+    """The matrix of halves at an address."""
+    return crew.carray(crew.pointer(place), (n, m), np.uint16)
+
+
+@jit(fastmath=CONTRACTED)
 def _multiply(job: Any, low: int, high: int) -> None:
     """Columns of x weight' + bias."""
     n, m = job.n_outputs, job.n_inputs
     x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
     bias = _numbers(job.bias, 1, n)[0]
     if job.halves:
-        weight = crew.carray(crew.pointer(job.weight), (n, m), np.uint16)
-        _loops.multiply_halves(x, weight, bias, made, low, high)
+        _loops.multiply_halves(x, _halves(job.weight, n, m), bias, made, low, high)
     else:
         _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high)
 
@@ -206,27 +211,37 @@ def _attend(job: Any, low: int, high: int) -> None:
     Its key and its value are first put in their column. A row begins at its start, and its query
     looks at so many columns as its window has.
     """
-    n_keys, size, n_columns = job.n_key_heads, job.n_inputs, job.n_columns
+    n_keys, size = job.n_key_heads, job.n_inputs
     group, n_heads = job.n_heads // n_keys, job.n_heads
     heads = _numbers(job.x, job.n_rows * (n_heads + 2 * n_keys), size)
     made = _numbers(job.made, job.n_rows * n_heads, size)
     where = crew.carray(crew.pointer(job.where), (1 + job.n_rows,), np.int64)
-    column = where[0]
-    wide = np.empty((2, column + 1 if job.halves else 0, size), np.float32)
-    weights = np.empty(column + 1, np.float32)
+    column, memory = where[0], job.n_rows * n_keys * job.n_columns  # columns of all heads
+    keys, values = _numbers(job.keys, memory, size), _numbers(job.values, memory, size)
+    half_keys, half_values = _halves(job.keys, memory, size), _halves(job.values, memory, size)
+    room = np.empty(column + 1, np.float32)
     for part in range(low, high):
         i, g = part // n_keys, part % n_keys
         start = where[1 + i]
         split = heads[i * (n_heads + 2 * n_keys) :]  # queries, keys, values
-        for h in range(g * group, (g + 1) * group):
-            _prepare(job, split[h], job.query_norm, column - start)
         key, value = split[n_heads + g], split[n_heads + n_keys + g]
         _prepare(job, key, job.key_norm, column - start)
-        first = max(start, column + 1 - job.window)
-        keys = _remembered(job, job.keys, part, key, first, column, wide[0])
-        values = _remembered(job, job.values, part, value, first, column, wide[1])
+        here = part * job.n_columns + column
+        first = here + 1 - min(column + 1 - start, job.window)
+        end = first if job.halves else here + 1
+        half_end = here + 1 if job.halves else first
+        if job.halves:
+            _loops.halve(key, half_keys[here])
+            _loops.halve(value, half_values[here])
+        else:
+            keys[here], values[here] = key, value
+        weights = room[: here + 1 - first]
         for h in range(g * group, (g + 1) * group):
-            _loops.mean_of_values(split[h], keys, values, weights, made[i * n_heads + h])
+            _prepare(job, split[h], job.query_norm, column - start)
+            _loops.score(split[h], keys[first:end], half_keys[first:half_end], weights)
+            _loops.softmax(weights)
+            mean = made[i * n_heads + h]
+            _loops.average(weights, values[first:end], half_values[first:half_end], mean)
 
 
 @jit(fastmath=CONTRACTED)
@@ -239,27 +254,3 @@ def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
     if job.turned:
         turned = _numbers(job.turned, 2 * job.n_outputs, size // 2)
         _loops.turn(head, turned[place], turned[job.n_outputs + place])
-
-
-@jit(fastmath=CONTRACTED)
-def _remembered(
-    job: Any,
-    memory: int,
-    part: int,
-    new: np.ndarray,
-    first: int,
-    column: int,
-    wide: np.ndarray,
-) -> np.ndarray:
-    """Put a new vector in its column, and give all from the first one on; `wide` is for halves."""
-    size, n_columns = len(new), job.n_columns
-    if job.halves:
-        shape = (job.n_rows * job.n_key_heads, n_columns, size)
-        kept = crew.carray(crew.pointer(memory), shape, np.uint16)[part]
-        _loops.halve(new, kept[column])
-        for t in range(first, column + 1):
-            _loops.widen(kept[t], wide[t - first])
-        return wide[: column + 1 - first]
-    whole = _numbers(memory + 4 * part * n_columns * size, n_columns, size)
-    whole[column] = new
-    return whole[first : column + 1]

@@ -14,17 +14,18 @@ import numpy as np
 from panlearn.core.jit import jit
 
 CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
+_SUMMED = 64  # exponentials that are summed in single precision
 _BLOCK = 16  # rows of a matrix that stay in the cache while all rows of tokens pass
 
 
 @jit(fastmath={"contract"})
 def exponential(v: Any) -> Any:
-    """e^v to a unit in the last place from -87 to 88, and their values beyond (Cephes' expf).
+    """e^v to a unit in the last place; zero below -87, e^88 above 88.
 
-    As 2^n e^r with a polynomial in r, which loops work out eight at a time; the C library's is a
-    call for each.
+    As 2^n e^r with a polynomial in r (Cephes' expf), which loops work out eight at a time; the C
+    library's is a call for each.
     """
-    v = min(max(v, np.float32(-87)), np.float32(88))
+    given, v = v, min(max(v, np.float32(-87)), np.float32(88))
     n = np.int32(np.int32(v * np.float32(1.44269504) + np.float32(128.5)) - np.int32(128))
     whole = np.float32(n)
     # log 2 in two parts, of which the first times n is exact
@@ -36,6 +37,7 @@ def exponential(v: Any) -> Any:
     p = p * r + np.float32(1.6666665459e-1)
     p = p * r + np.float32(5.0000001201e-1)
     p = p * r * r + r + np.float32(1)
+    p = np.float32(0) if given < np.float32(-87) else p
     return p * np.int32(np.int32(n + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
@@ -184,25 +186,49 @@ def turn(head: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> None:
         head[k + half] = a * sin[k] + b * cos[k]
 
 
+@jit(fastmath=CONTRACTED)
+def score(query: np.ndarray, keys: np.ndarray, halves: np.ndarray, scores: np.ndarray) -> None:
+    """Products of a query with keys, which stand as numbers or, if there are none, as halves."""
+    scale = np.float32(1 / math.sqrt(len(query)))
+    for t in range(len(keys)):
+        scores[t] = _dot(query, keys[t]) * scale
+    for t in range(len(halves)):
+        scores[t] = _dot_halves(query, halves[t]) * scale
+
+
 @jit(fastmath=CONTRACTED, error_model="numpy")
-def mean_of_values(
-    query: np.ndarray, keys: np.ndarray, values: np.ndarray, weights: np.ndarray, made: np.ndarray
+def softmax(scores: np.ndarray) -> None:
+    """Numbers in proportion to the exponentials of scores, of sum one."""
+    highest, total = np.float32(-np.inf), np.float32(0)
+    for score in scores:
+        highest = max(highest, score)
+    for t in range(len(scores)):
+        scores[t] = exponential(scores[t] - highest)
+        total += scores[t]
+    for t in range(len(scores)):
+        scores[t] /= total
+
+
+@jit(fastmath=CONTRACTED)
+def average(
+    weights: np.ndarray, values: np.ndarray, halves: np.ndarray, made: np.ndarray
 ) -> None:
-    """Attention of one query to keys; `weights` is room for one number each."""
-    n, size = keys.shape
-    scale, highest = np.float32(1 / math.sqrt(size)), np.float32(-np.inf)
-    for t in range(n):
-        weights[t] = _dot(query, keys[t]) * scale
-        highest = max(highest, weights[t])
-    total = np.float32(0)
-    for t in range(n):
-        weights[t] = exponential(weights[t] - highest)
-        total += weights[t]
+    """The sum of values times their weights; they stand as numbers or as halves."""
     made[:] = np.float32(0)
-    for t in range(n):
-        w, value = weights[t] / total, values[t]
-        for k in range(size):
-            made[k] += w * value[k]
+    fours = len(values) - len(values) % 4
+    for t in range(0, fours, 4):  # what is made is read and written once for four
+        w0, w1, w2, w3 = weights[t], weights[t + 1], weights[t + 2], weights[t + 3]
+        v0, v1, v2, v3 = values[t], values[t + 1], values[t + 2], values[t + 3]
+        for k in range(len(made)):
+            made[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
+    for t in range(fours, len(values)):
+        w0, v0 = weights[t], values[t]
+        for k in range(len(made)):
+            made[k] += w0 * v0[k]
+    for t in range(len(halves)):
+        w, half = weights[t], halves[t]
+        for k in range(len(made)):
+            made[k] += w * np.uint32(np.uint32(half[k]) << np.uint32(16)).view(np.float32)
 
 
 @jit(fastmath=CONTRACTED, error_model="numpy")
@@ -227,3 +253,42 @@ def swiglu_row(x: np.ndarray, made: np.ndarray) -> None:
     half = len(made)
     for k in range(half):
         made[k] = x[k] / (np.float32(1) + exponential(-x[k])) * x[half + k]
+
+
+@jit(fastmath=CONTRACTED, error_model="numpy")
+def draw(
+    scores: np.ndarray, temperature: Any, uniform: np.ndarray, chosen: np.ndarray, log: np.ndarray
+) -> None:
+    """The token of each row up to which probabilities sum to a share, and its log-probability.
+
+    Numbers in proportion to probabilities are summed by blocks, and one by one in that in which the
+    token is: in the order of the vocabulary, where rounding moves borders and swaps no tokens.
+    """
+    n = scores.shape[1]
+    sums = np.empty(-(-n // _SUMMED), np.float32)
+    for i in range(len(scores)):
+        row, highest, total = scores[i], np.float32(-np.inf), 0.0
+        for score in row:
+            highest = max(highest, score)
+        for b in range(len(sums)):
+            part = np.float32(0)
+            for k in range(b * _SUMMED, min((b + 1) * _SUMMED, n)):
+                part += exponential((row[k] - highest) / temperature)
+            sums[b] = part
+            total += part
+        left, block = uniform[i] * total, 0
+        for b in range(len(sums)):
+            if sums[b] > 0:
+                block = b
+                if left < sums[b]:
+                    break
+                left -= sums[b]
+        last = 0
+        for k in range(block * _SUMMED, min((block + 1) * _SUMMED, n)):
+            weight = exponential((row[k] - highest) / temperature)
+            if weight > 0:  # the last of them even if rounding leaves something
+                last = k
+                if left < weight:
+                    break
+                left -= weight
+        chosen[i], log[i] = last, (row[last] - highest) / temperature - math.log(total)

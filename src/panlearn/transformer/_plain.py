@@ -45,7 +45,7 @@ class PlainDecoder:
         self._scores = _room(n_rows, len(decoder.projection))
         self._kept: list[Any] = []  # what jobs have the addresses of
         self._jobs = np.concatenate(self._listed(decoder, n_rows))
-        self._attention = self._jobs["kind"] == _jobs.ATTENTION
+        self._attention = self._jobs[2::8]  # one of the eight jobs of a layer
         self._crew = _jobs.Crew()
 
     @staticmethod
@@ -126,13 +126,11 @@ class PlainDecoder:
         if self._added is not None:
             self._x += self._added[column - starts]
         self._where[0], self._where[1:] = column, starts
-        kept, jobs = to_array(memory), self._jobs
-        places = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
-        jobs["keys"][self._attention] = places
-        jobs["values"][self._attention] = places + kept.strides[1]
-        jobs["n_columns"][self._attention] = kept.shape[-2]
-        jobs["halves"][self._attention] = kept.itemsize == 2
-        self._crew(jobs)
+        kept, attention = to_array(memory), self._attention
+        attention["keys"] = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
+        attention["values"] = attention["keys"] + kept.strides[1]
+        attention["n_columns"], attention["halves"] = kept.shape[-2], kept.itemsize == 2
+        self._crew(self._jobs)
         return torch.from_numpy(self._scores)
 
 
