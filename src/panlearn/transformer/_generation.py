@@ -52,7 +52,7 @@ class Choice:
     def __call__(self, scores: Tensor, uniform: Callable[[], np.ndarray]) -> Tensor:
         """Choose one token a row; `uniform` draws one number from [0, 1) for each."""
         if self.temperature == 0:
-            return scores.argmax(dim=-1)
+            return _highest(scores)
         if self._cuts:
             return _inverted(self.probabilities(scores), uniform())[0]
         return _drawn(scores, self.temperature, uniform())[0]
@@ -83,6 +83,13 @@ class Choice:
             law = law / law.sum(dim=-1, keepdim=True)
             law = law * (law >= falling.gather(-1, needed - 1))
         return law / law.sum(dim=-1, keepdim=True)
+
+
+def _highest(scores: Tensor) -> Tensor:
+    """The first of the highest scores of each row."""
+    if scores.device.type != "cpu" or scores.dtype != torch.float32:
+        return scores.argmax(dim=-1)
+    return torch.from_numpy(scores.numpy().argmax(axis=-1))  # by vectors, ten times as fast
 
 
 def _drawn(scores: Tensor, temperature: float, uniform: np.ndarray) -> tuple[Tensor, np.ndarray]:

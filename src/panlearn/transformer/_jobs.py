@@ -21,7 +21,7 @@ from panlearn.transformer import _loops
 from panlearn.transformer._loops import CONTRACTED
 
 _PART = 1 << 15  # bytes that are worth sharing: 1.5 microseconds to read
-_PATIENCE = 3000  # looks at the board, some 1 ms: longer than Python takes from step to step
+_PATIENCE = 1000  # looks at the board, some 0.3 ms: longer than Python takes from step to step
 
 NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU = range(6)
 _SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "halves", "rms")
@@ -86,10 +86,19 @@ class Crew:
 
     def __call__(self, jobs: np.ndarray) -> None:
         """Do all jobs."""
-        for i, helper in enumerate(self._helpers):
-            if helper is None or helper.done():
-                self._helpers[i] = self._pool.submit(_help, self._board)
+        self._wake(jobs)
         _do(self._board, jobs)
+
+    def multiply(self, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
+        """Do a product, of other rows than it was made for and to another place."""
+        self._wake(job)
+        _do_product(self._board, job, x, made)
+
+    def _wake(self, jobs: np.ndarray) -> None:
+        if self._helpers and jobs["shared"].any():
+            for i, helper in enumerate(self._helpers):
+                if helper is None or helper.done():
+                    self._helpers[i] = self._pool.submit(_help, self._board)
 
 
 def compiled() -> bool:
@@ -110,6 +119,13 @@ def _do(board: np.ndarray, jobs: np.ndarray) -> None:
         else:
             for share in range(crew.SHARES):  # the same ones, for the same bits
                 _do_share(jobs, i, share)
+
+
+@jit(fastmath=CONTRACTED)
+def _do_product(board: np.ndarray, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
+    """Do a product of these arrays."""
+    job[0].x, job[0].made = x.ctypes.data, made.ctypes.data
+    _do(board, job)
 
 
 @jit(fastmath=CONTRACTED)
@@ -171,9 +187,10 @@ def _multiply(job: Any, low: int, high: int) -> None:
     x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
     bias = _numbers(job.bias, 1, n)[0]
     if job.halves:
-        _loops.multiply_halves(x, _halves(job.weight, n, m), bias, made, low, high)
+        halves = _halves(job.weight, n, m)
+        _loops.multiply(x, halves, bias, made, low, high, _loops.widened)
     else:
-        _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high)
+        _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
 
 
 @jit(fastmath=CONTRACTED)
@@ -206,42 +223,53 @@ def _activate(job: Any, low: int, high: int) -> None:
 
 @jit(fastmath=CONTRACTED)
 def _attend(job: Any, low: int, high: int) -> None:
-    """Attention of one query a row and head, for some heads of keys of rows.
+    """Attention of one query a row and head, for some heads of keys of rows."""
+    n, size = job.n_rows * job.n_key_heads * job.n_columns, job.n_inputs
+    if job.halves:
+        keys, values = _halves(job.keys, n, size), _halves(job.values, n, size)
+        _look_back(job, low, high, keys, values, _loops.widened, _loops.halved)
+    else:
+        keys, values = _numbers(job.keys, n, size), _numbers(job.values, n, size)
+        _look_back(job, low, high, keys, values, _loops.whole, _loops.whole)
 
-    Its key and its value are first put in their column. A row begins at its start, and its query
-    looks at so many columns as its window has.
+
+@jit(fastmath=CONTRACTED)
+def _look_back(
+    job: Any,
+    low: int,
+    high: int,
+    keys: np.ndarray,
+    values: np.ndarray,
+    number: Any,
+    stored: Any,
+) -> None:
+    """Attention to what is remembered, after the new key and value are put in their column.
+
+    A row begins at its start, and its query looks at as many columns as its window has. `number`
+    makes a number of what stands in memory, and `stored` what stands there of a number.
     """
-    n_keys, size = job.n_key_heads, job.n_inputs
-    group, n_heads = job.n_heads // n_keys, job.n_heads
-    heads = _numbers(job.x, job.n_rows * (n_heads + 2 * n_keys), size)
+    n_heads, n_keys, size = job.n_heads, job.n_key_heads, job.n_inputs
+    group, n_all = n_heads // n_keys, n_heads + 2 * n_keys
+    heads = _numbers(job.x, job.n_rows * n_all, size)
     made = _numbers(job.made, job.n_rows * n_heads, size)
     where = crew.carray(crew.pointer(job.where), (1 + job.n_rows,), np.int64)
-    column, memory = where[0], job.n_rows * n_keys * job.n_columns  # columns of all heads
-    keys, values = _numbers(job.keys, memory, size), _numbers(job.values, memory, size)
-    half_keys, half_values = _halves(job.keys, memory, size), _halves(job.values, memory, size)
+    column = where[0]
     room = np.empty(column + 1, np.float32)
     for part in range(low, high):
         i, g = part // n_keys, part % n_keys
-        start = where[1 + i]
-        split = heads[i * (n_heads + 2 * n_keys) :]  # queries, keys, values
+        split, place = heads[i * n_all :], column - where[1 + i]  # queries, keys, values
         key, value = split[n_heads + g], split[n_heads + n_keys + g]
-        _prepare(job, key, job.key_norm, column - start)
+        _prepare(job, key, job.key_norm, place)
         here = part * job.n_columns + column
-        first = here + 1 - min(column + 1 - start, job.window)
-        end = first if job.halves else here + 1
-        half_end = here + 1 if job.halves else first
-        if job.halves:
-            _loops.halve(key, half_keys[here])
-            _loops.halve(value, half_values[here])
-        else:
-            keys[here], values[here] = key, value
+        for k in range(size):
+            keys[here, k], values[here, k] = stored(key[k]), stored(value[k])
+        first = here - min(place, job.window - 1)
         weights = room[: here + 1 - first]
         for h in range(g * group, (g + 1) * group):
-            _prepare(job, split[h], job.query_norm, column - start)
-            _loops.score(split[h], keys[first:end], half_keys[first:half_end], weights)
+            _prepare(job, split[h], job.query_norm, place)
+            _loops.score(split[h], keys[first : here + 1], weights, number)
             _loops.softmax(weights)
-            mean = made[i * n_heads + h]
-            _loops.average(weights, values[first:end], half_values[first:half_end], mean)
+            _loops.average(weights, values[first : here + 1], made[i * n_heads + h], number)
 
 
 @jit(fastmath=CONTRACTED)

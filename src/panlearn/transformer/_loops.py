@@ -15,7 +15,7 @@ from panlearn.core.jit import jit
 
 CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
 _SUMMED = 64  # exponentials that are summed in single precision
-_BLOCK = 16  # rows of a matrix that stay in the cache while all rows of tokens pass
+_BLOCK = 8  # pairs of rows of a matrix that stay in the cache while all rows of tokens pass
 
 
 @jit(fastmath={"contract"})
@@ -41,50 +41,96 @@ def exponential(v: Any) -> Any:
     return p * np.int32(np.int32(n + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
+@jit
+def whole(v: Any) -> Any:
+    """A number that stands as it is."""
+    return v
+
+
+@jit
+def widened(bits: Any) -> Any:
+    """The number of which these are the upper half of the bits."""
+    return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
+
+
+@jit
+def halved(v: Any) -> Any:
+    """The upper half of a number's bits, rounded to the nearest, to even if two are near."""
+    bits = np.float32(v).view(np.uint32)
+    odd = np.uint32(bits >> np.uint32(16)) & np.uint32(1)
+    return np.uint16(np.uint32(bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
+
+
 @jit(fastmath=CONTRACTED)
 def multiply(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    made: np.ndarray,
+    low: int,
+    high: int,
+    number: Any,
 ) -> None:
-    """Columns of x weight' + bias."""
-    for first in range(low, high, _BLOCK):
-        last = min(first + _BLOCK, high)
-        _multiply_block(x, weight[first:last], bias, made, first)
+    """Columns of x weight' + bias; `number` makes a number of what stands in the matrix.
 
-
-@jit(fastmath=CONTRACTED)
-def multiply_halves(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, low: int, high: int
-) -> None:
-    """Columns of x weight' + bias, of a weight whose bits are the upper halves of numbers."""
+    Rows of the matrix that are multiplied together stand far from each other. A core fetches ahead
+    in several places at once: from four it reads a third more than from one.
+    """
     if len(x) == 1:
-        for j in range(low, high):
-            made[0, j] = _dot_halves(x[0], weight[j]) + bias[j]
+        _multiply_one(x[0], weight, bias, made[0], low, high, number)
         return
-    wide = np.empty((_BLOCK, weight.shape[1]), np.float32)
-    for first in range(low, high, _BLOCK):
-        n = min(_BLOCK, high - first)
-        for j in range(n):
-            widen(weight[first + j], wide[j])
-        _multiply_block(x, wide[:n], bias, made, first)
+    apart, fours = (high - low) // 2, len(x) - len(x) % 4
+    for first in range(low, low + apart, _BLOCK):
+        last = min(first + _BLOCK, low + apart)
+        for i in range(0, fours, 4):
+            for j in range(first, last):
+                _multiply_tile(x, weight, bias, made, i, j, j + apart, number)
+        for i in range(fours, len(x)):
+            for j in range(first, last):
+                made[i, j] = _dot(x[i], weight[j], number) + bias[j]
+                made[i, j + apart] = _dot(x[i], weight[j + apart], number) + bias[j + apart]
+    for j in range(low + 2 * apart, high):
+        for i in range(len(x)):
+            made[i, j] = _dot(x[i], weight[j], number) + bias[j]
 
 
 @jit(fastmath=CONTRACTED)
-def _multiply_block(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray, made: np.ndarray, first: int
+def _multiply_one(
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    made: np.ndarray,
+    low: int,
+    high: int,
+    number: Any,
 ) -> None:
-    """Products of all rows with some rows of the weights, for columns from `first` on."""
-    fours, pairs = len(x) - len(x) % 4, len(w) - len(w) % 2
-    for i in range(0, fours, 4):
-        for j in range(0, pairs, 2):
-            _multiply_tile(x, w, bias, made, i, j, first)
-    for i in range(len(x)):
-        for j in range(pairs if i < fours else 0, len(w)):
-            made[i, first + j] = _dot(x[i], w[j]) + bias[first + j]
+    """Columns of the product for one row: four at a time, which is as fast as memory is read."""
+    apart = (high - low) // 4
+    for j in range(low, low + apart):
+        j1, j2, j3 = j + apart, j + 2 * apart, j + 3 * apart
+        w0, w1, w2, w3 = weight[j], weight[j1], weight[j2], weight[j3]
+        s0 = s1 = s2 = s3 = np.float32(0)
+        for k in range(len(x)):
+            s0 += x[k] * number(w0[k])
+            s1 += x[k] * number(w1[k])
+            s2 += x[k] * number(w2[k])
+            s3 += x[k] * number(w3[k])
+        made[j], made[j1] = s0 + bias[j], s1 + bias[j1]
+        made[j2], made[j3] = s2 + bias[j2], s3 + bias[j3]
+    for j in range(low + 4 * apart, high):
+        made[j] = _dot(x, weight[j], number) + bias[j]
 
 
 @jit(fastmath=CONTRACTED)
 def _multiply_tile(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray, made: np.ndarray, i: int, j: int, first: int
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    made: np.ndarray,
+    i: int,
+    j0: int,
+    j1: int,
+    number: Any,
 ) -> None:
     """Four rows with two of the weights.
 
@@ -92,55 +138,30 @@ def _multiply_tile(
     fit into the sixteen registers.
     """
     x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-    w0, w1 = w[j], w[j + 1]
+    w0, w1 = weight[j0], weight[j1]
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = np.float32(0)
     for k in range(len(w0)):
-        a0 += x0[k] * w0[k]
-        a1 += x1[k] * w0[k]
-        a2 += x2[k] * w0[k]
-        a3 += x3[k] * w0[k]
-        b0 += x0[k] * w1[k]
-        b1 += x1[k] * w1[k]
-        b2 += x2[k] * w1[k]
-        b3 += x3[k] * w1[k]
-    j += first
-    made[i, j], made[i, j + 1] = a0 + bias[j], b0 + bias[j + 1]
-    made[i + 1, j], made[i + 1, j + 1] = a1 + bias[j], b1 + bias[j + 1]
-    made[i + 2, j], made[i + 2, j + 1] = a2 + bias[j], b2 + bias[j + 1]
-    made[i + 3, j], made[i + 3, j + 1] = a3 + bias[j], b3 + bias[j + 1]
+        a, b = number(w0[k]), number(w1[k])
+        a0 += x0[k] * a
+        a1 += x1[k] * a
+        a2 += x2[k] * a
+        a3 += x3[k] * a
+        b0 += x0[k] * b
+        b1 += x1[k] * b
+        b2 += x2[k] * b
+        b3 += x3[k] * b
+    made[i, j0], made[i, j1] = a0 + bias[j0], b0 + bias[j1]
+    made[i + 1, j0], made[i + 1, j1] = a1 + bias[j0], b1 + bias[j1]
+    made[i + 2, j0], made[i + 2, j1] = a2 + bias[j0], b2 + bias[j1]
+    made[i + 3, j0], made[i + 3, j1] = a3 + bias[j0], b3 + bias[j1]
 
 
 @jit(fastmath=CONTRACTED)
-def _dot(x: np.ndarray, w: np.ndarray) -> Any:
+def _dot(x: np.ndarray, w: np.ndarray, number: Any) -> Any:
     total = np.float32(0)
     for k in range(len(x)):
-        total += x[k] * w[k]
+        total += x[k] * number(w[k])
     return total
-
-
-@jit(fastmath=CONTRACTED)
-def _dot_halves(x: np.ndarray, w: np.ndarray) -> Any:
-    total = np.float32(0)
-    for k in range(len(x)):
-        total += x[k] * np.uint32(np.uint32(w[k]) << np.uint32(16)).view(np.float32)
-    return total
-
-
-@jit
-def widen(halves: np.ndarray, made: np.ndarray) -> None:
-    """Numbers of the upper halves of their bits."""
-    bits = made.view(np.uint32)
-    for k in range(len(halves)):
-        bits[k] = np.uint32(halves[k]) << np.uint32(16)
-
-
-@jit
-def halve(numbers: np.ndarray, made: np.ndarray) -> None:
-    """The upper halves of the bits of numbers, rounded to the nearest, to even if two are near."""
-    bits = numbers.view(np.uint32)
-    for k in range(len(bits)):
-        odd = (bits[k] >> np.uint32(16)) & np.uint32(1)
-        made[k] = (bits[k] + np.uint32(0x7FFF) + odd) >> np.uint32(16)
 
 
 @jit(fastmath=CONTRACTED, error_model="numpy")
@@ -187,13 +208,11 @@ def turn(head: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def score(query: np.ndarray, keys: np.ndarray, halves: np.ndarray, scores: np.ndarray) -> None:
-    """Products of a query with keys, which stand as numbers or, if there are none, as halves."""
+def score(query: np.ndarray, keys: np.ndarray, scores: np.ndarray, number: Any) -> None:
+    """Products of a query with keys, divided by the root of their size."""
     scale = np.float32(1 / math.sqrt(len(query)))
     for t in range(len(keys)):
-        scores[t] = _dot(query, keys[t]) * scale
-    for t in range(len(halves)):
-        scores[t] = _dot_halves(query, halves[t]) * scale
+        scores[t] = _dot(query, keys[t], number) * scale
 
 
 @jit(fastmath=CONTRACTED, error_model="numpy")
@@ -210,25 +229,20 @@ def softmax(scores: np.ndarray) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def average(
-    weights: np.ndarray, values: np.ndarray, halves: np.ndarray, made: np.ndarray
-) -> None:
-    """The sum of values times their weights; they stand as numbers or as halves."""
+def average(weights: np.ndarray, values: np.ndarray, made: np.ndarray, number: Any) -> None:
+    """The sum of values times their weights."""
     made[:] = np.float32(0)
     fours = len(values) - len(values) % 4
     for t in range(0, fours, 4):  # what is made is read and written once for four
         w0, w1, w2, w3 = weights[t], weights[t + 1], weights[t + 2], weights[t + 3]
         v0, v1, v2, v3 = values[t], values[t + 1], values[t + 2], values[t + 3]
         for k in range(len(made)):
-            made[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
+            near = w0 * number(v0[k]) + w1 * number(v1[k])
+            made[k] += near + w2 * number(v2[k]) + w3 * number(v3[k])
     for t in range(fours, len(values)):
         w0, v0 = weights[t], values[t]
         for k in range(len(made)):
-            made[k] += w0 * v0[k]
-    for t in range(len(halves)):
-        w, half = weights[t], halves[t]
-        for k in range(len(made)):
-            made[k] += w * np.uint32(np.uint32(half[k]) << np.uint32(16)).view(np.float32)
+            made[k] += w0 * number(v0[k])
 
 
 @jit(fastmath=CONTRACTED, error_model="numpy")

@@ -17,7 +17,9 @@ from torch import Tensor
 from panlearn.transformer import _jobs
 from panlearn.transformer._arrays import to_array
 from panlearn.transformer._decoder import Decoder
-from panlearn.transformer._products import Matrix, suits, widened
+from panlearn.transformer._products import Matrix, widened
+
+_MOST_ROWS = 64
 
 
 class PlainDecoder:
@@ -50,13 +52,18 @@ class PlainDecoder:
 
     @staticmethod
     def suits(decoder: Any, n_rows: int) -> bool:
-        """Whether this is a way, and the quicker one."""
+        """Whether this is a way, and the quicker one.
+
+        Up to how many rows it is was measured (decision 0015). The rule looks at nothing but sizes:
+        this way and the other are rounded differently, and the same seed has to give the same text
+        again.
+        """
         if not isinstance(decoder, Decoder):
             return False
         config, weight = decoder.config, decoder.tokens.weight
         plain = config.latent is None and config.experts is None
-        known = weight.dtype in (torch.float32, torch.bfloat16)
-        return plain and known and weight.device.type == "cpu" and suits(n_rows, config.width)
+        known = weight.dtype in (torch.float32, torch.bfloat16) and weight.device.type == "cpu"
+        return plain and known and n_rows <= _MOST_ROWS and _jobs.compiled()
 
     def _listed(self, decoder: Any, n_rows: int) -> list[np.ndarray]:
         """Make the jobs of a step, in the order of the decoder."""
@@ -85,10 +92,11 @@ class PlainDecoder:
             if self._turned.size:
                 places["turned"] = self._turned
             parts = n_rows * n_key_heads
+            memory = 8 * parts * size * config.context  # bytes, when the context is full
             made += [
                 _jobs.norm(x, fresh, first, seen, **how),
                 _jobs.product(seen, project, heads),
-                _jobs.job(_jobs.ATTENTION, parts, 2**62, **shape, **places),
+                _jobs.job(_jobs.ATTENTION, parts, memory, **shape, **places),
                 _jobs.product(mean, output, branch),
                 _jobs.norm(x, branch, second, seen, **how),
                 _jobs.product(seen, up, wide),

@@ -1,8 +1,6 @@
 """Products of a few rows with the matrices of a model, in compiled loops.
 
-A row of a matrix is read once and multiplied with all rows while it is at hand. Up to how many rows
-that is quicker than BLAS was measured (decision 0015); the rule looks at nothing but sizes, since
-the two are rounded differently and the same seed has to give the same text again.
+A row of a matrix is read once and multiplied with all rows while it is at hand.
 """
 
 from __future__ import annotations
@@ -41,18 +39,17 @@ class Products:
 
     def __init__(self) -> None:
         self._crew = _jobs.Crew()
+        self._listed: dict[tuple[Matrix, int], np.ndarray] = {}  # by matrix and number of rows
 
     def __call__(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Give the product, (n_rows, n_outputs)."""
         x = np.ascontiguousarray(x, dtype=np.float32)
         made = np.empty((len(x), len(matrix.numbers)), dtype=np.float32)
-        self._crew(_jobs.product(x, matrix, made))
+        key = matrix, len(x)
+        if key not in self._listed:
+            self._listed[key] = _jobs.product(x, matrix, made)
+        self._crew.multiply(self._listed[key], x, made)
         return made
-
-
-def suits(n_rows: int, width: int) -> bool:
-    """Whether loops are quicker than BLAS, for matrices of so many columns."""
-    return n_rows <= (64 if width <= 512 else 12) and _jobs.compiled()
 
 
 def widened(bits: np.ndarray) -> np.ndarray:
