@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 import torch
 
-from panlearn.transformer import ExpertsConfig, GPTConfig, LatentConfig, RotaryScaling, _jobs, _products
+from panlearn.transformer import (
+    ExpertsConfig,
+    GPTConfig,
+    LatentConfig,
+    RotaryScaling,
+    _jobs,
+    _products,
+)
 from panlearn.transformer._cache import Cache
 from panlearn.transformer._decoder import Decoder, n_parameters, shapes
 from panlearn.transformer._generation import Choice, Generation
@@ -384,7 +391,7 @@ def test_double_precision_goes_by_tensors(plain_config):
 def test_memory_in_halves_is_that_in_whole_numbers_rounded(plain_config, n_rows):
     """What is put into memory is rounded once; the scores are those of what is remembered."""
     decoder = make(plain_config, scale=3)
-    ids, starts = np.stack(prompts_of(*[6] * n_rows)), np.arange(n_rows) % 2
+    ids, starts = np.stack(prompts_of(*[6] * n_rows)), np.ones(n_rows, dtype=int)
     whole = torch.full_like(Cache(decoder, [0] * n_rows, 6).memory, torch.nan)
     halves = whole.bfloat16()
     plain = PlainDecoder(decoder, n_rows)

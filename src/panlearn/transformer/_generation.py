@@ -97,9 +97,9 @@ def _drawn(scores: Tensor, temperature: float, uniform: np.ndarray) -> tuple[Ten
     if scores.device.type != "cpu" or scores.dtype != torch.float32:
         chosen, total = _inverted(_exponentials(scores, temperature), uniform)
         return chosen, _log_probability(scores / temperature, chosen, total)
-    chosen, log = np.empty(len(scores), dtype=np.int64), np.empty(len(scores))
-    draw(scores.contiguous().numpy(), np.float32(temperature), uniform, chosen, log)
-    return torch.from_numpy(chosen), log
+    chosen, log = torch.empty(len(scores), dtype=torch.long), np.empty(len(scores))
+    draw(scores.contiguous().numpy(), np.float32(temperature), uniform, chosen.numpy(), log)
+    return chosen, log
 
 
 def _log_probability(scores: Tensor, chosen: Tensor, total: Tensor) -> np.ndarray:

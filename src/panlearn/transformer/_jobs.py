@@ -6,7 +6,6 @@ them without a word of Python between two. What the addresses are of is kept by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import FunctionType
 from typing import Any
@@ -49,21 +48,21 @@ def product(x: np.ndarray, matrix: Any, made: np.ndarray) -> np.ndarray:
     read = matrix.numbers.nbytes * -(-len(x) // 4)  # four rows share what is read
     shape = {"n_rows": len(x), "n_inputs": n_inputs, "n_outputs": n_outputs}
     places = {"x": x, "weight": matrix.numbers, "bias": matrix.constant, "made": made}
-    return job(PRODUCT, n_outputs, read, halves=matrix.halves, **shape, **places)
+    return job(PRODUCT, max(1, n_outputs // 4), read, halves=matrix.halves, **shape, **places)
 
 
 def norm(
     x: np.ndarray,
-    added: np.ndarray | None,
+    added: np.ndarray,
     vectors: tuple[np.ndarray, np.ndarray],
     made: np.ndarray,
     *,
     epsilon: float,
     rms: bool,
 ) -> np.ndarray:
-    """The job of x + added, which is kept in x, and of its norm."""
+    """The job of x + added, which is kept in x, and of its norm; with no address it is x itself."""
     shape = {"n_rows": len(x), "n_inputs": x.shape[1], "epsilon": epsilon, "rms": rms}
-    places = {"x": x, "added": 0 if added is None else added, "made": made}
+    places = {"x": x, "added": added, "made": made}
     return job(NORM, len(x), x.nbytes, weight=vectors[0], bias=vectors[1], **shape, **places)
 
 
@@ -182,7 +181,7 @@ def _halves(place: int, n: int, m: int) -> np.ndarray:
 
 @jit(fastmath=CONTRACTED)
 def _multiply(job: Any, low: int, high: int) -> None:
-    """Columns of x weight' + bias."""
+    """Columns of x weight' + bias, of each quarter of them."""
     n, m = job.n_outputs, job.n_inputs
     x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
     bias = _numbers(job.bias, 1, n)[0]

@@ -17,7 +17,7 @@ from torch import Tensor
 from panlearn.transformer import _jobs
 from panlearn.transformer._arrays import to_array
 from panlearn.transformer._decoder import Decoder
-from panlearn.transformer._products import Matrix, widened
+from panlearn.transformer._products import Matrix
 
 _MOST_ROWS = 64
 
@@ -34,20 +34,26 @@ class PlainDecoder:
     """
 
     def __init__(self, decoder: Decoder, n_rows: int) -> None:
-        config = decoder.config
+        config, self._config = decoder.config, decoder.config
         self._tokens = Matrix(decoder.tokens.weight)
-        self._added, self._turned = None, np.empty(0, dtype=np.float32)
+        self._added, self._turned = None, None
         if config.positions == "rotary":
             places = torch.arange(config.context)
             self._turned = decoder.rotation(places, torch.empty(0))[:, 0].contiguous().numpy()
         else:
             self._added = decoder.places().detach().float().numpy()
         self._where = np.zeros(1 + n_rows, dtype=np.int64)  # the column, and where rows begin
-        self._x = _room(n_rows, config.width)
+        self._kept: list[Any] = []  # what only jobs know, by its address
+        self._x, self._seen, self._branch = (_room(n_rows, config.width) for _ in range(3))
         self._scores = _room(n_rows, len(decoder.projection))
-        self._kept: list[Any] = []  # what jobs have the addresses of
-        self._jobs = np.concatenate(self._listed(decoder, n_rows))
-        self._attention = self._jobs[2::8]  # one of the eight jobs of a layer
+        layers = [self._attend(block) + self._feed_forward(block) for block in decoder.blocks]
+        layers[0][0]["added"] = 0  # there is no branch before the first
+        last = [
+            self._norm(decoder.norm),
+            self._product(self._seen, Matrix(decoder.projection), self._scores),
+        ]
+        self._jobs = np.concatenate([job for jobs in (*layers, last) for job in jobs])
+        self._attention = self._jobs[2 :: len(layers[0])]
         self._crew = _jobs.Crew()
 
     @staticmethod
@@ -65,51 +71,55 @@ class PlainDecoder:
         known = weight.dtype in (torch.float32, torch.bfloat16) and weight.device.type == "cpu"
         return plain and known and n_rows <= _MOST_ROWS and _jobs.compiled()
 
-    def _listed(self, decoder: Any, n_rows: int) -> list[np.ndarray]:
-        """Make the jobs of a step, in the order of the decoder."""
-        config, x = decoder.config, self._x
-        how = {"epsilon": config.norm_epsilon, "rms": config.norm == "rms"}
-        size, gates = config.head_size, 2 if config.activation == "swiglu" else 1
-        n_key_heads = config.n_key_heads or config.n_heads
-        seen, branch = _room(n_rows, config.width), _room(n_rows, config.width)
-        heads = _room(n_rows, (config.n_heads + 2 * n_key_heads) * size)
-        mean = _room(n_rows, config.n_heads * size)
-        wide = _room(n_rows, gates * config.hidden_size)
-        hidden = _room(n_rows, config.hidden_size)
+    def _attend(self, block: Any) -> list[np.ndarray]:
+        """The jobs of attention; what it gives is added to x by the next norm."""
+        config, n_rows, size = self._config, len(self._x), self._config.head_size
+        n_keys = config.n_key_heads or config.n_heads
+        heads = self._keep(_room(n_rows, (config.n_heads + 2 * n_keys) * size))
+        mean = self._keep(_room(n_rows, config.n_heads * size))
         shape = {
             **{"n_rows": n_rows, "n_inputs": size, "n_outputs": config.context},
-            **{"n_heads": config.n_heads, "n_key_heads": n_key_heads},
+            **{"n_heads": config.n_heads, "n_key_heads": n_keys},
             **{"window": config.window or 2**62, "epsilon": config.norm_epsilon},
         }
-        made, fresh = [], None  # what is still to be added to x
-        for block in decoder.blocks:
-            first, second = vectors(block.attention_norm), vectors(block.feed_forward_norm)
-            mixer, feed_forward = block.attention, block.feed_forward
-            linear = (mixer.project, mixer.output, feed_forward.up, feed_forward.down)
-            project, output, up, down = map(Matrix.of, linear)
-            scales = _head_norms(mixer)
-            places = {"x": heads, "made": mean, "where": self._where, **scales}
-            if self._turned.size:
-                places["turned"] = self._turned
-            parts = n_rows * n_key_heads
-            memory = 8 * parts * size * config.context  # bytes, when the context is full
-            made += [
-                _jobs.norm(x, fresh, first, seen, **how),
-                _jobs.product(seen, project, heads),
-                _jobs.job(_jobs.ATTENTION, parts, memory, **shape, **places),
-                _jobs.product(mean, output, branch),
-                _jobs.norm(x, branch, second, seen, **how),
-                _jobs.product(seen, up, wide),
-                _jobs.activation(config.activation, wide, hidden),
-                _jobs.product(hidden, down, branch),
-            ]
-            fresh = branch
-            self._kept += [first, second, project, output, up, down, scales]
-        last, head = vectors(decoder.norm), Matrix(decoder.projection)
-        self._kept += [seen, branch, heads, mean, wide, hidden, last, head]
-        made.append(_jobs.norm(x, fresh, last, seen, **how))
-        made.append(_jobs.product(seen, head, self._scores))
-        return made
+        places = {"x": heads, "made": mean, "where": self._where}
+        if self._turned is not None:
+            places["turned"] = self._turned
+        if block.attention.query_norm is not None:
+            places["query_norm"] = self._keep(np.stack(vectors(block.attention.query_norm)))
+            places["key_norm"] = self._keep(np.stack(vectors(block.attention.key_norm)))
+        full = 8 * n_rows * n_keys * size * config.context  # bytes of memory, when it is full
+        return [
+            self._norm(block.attention_norm),
+            self._product(self._seen, Matrix.of(block.attention.project), heads),
+            _jobs.job(_jobs.ATTENTION, n_rows * n_keys, full, **shape, **places),
+            self._product(mean, Matrix.of(block.attention.output), self._branch),
+        ]
+
+    def _feed_forward(self, block: Any) -> list[np.ndarray]:
+        """The jobs of the feed-forward layer; what it gives is added to x by the next norm."""
+        up, down = Matrix.of(block.feed_forward.up), Matrix.of(block.feed_forward.down)
+        wide = self._keep(_room(len(self._x), len(up.numbers)))
+        hidden = self._keep(_room(len(self._x), down.numbers.shape[1]))
+        return [
+            self._norm(block.feed_forward_norm),
+            self._product(self._seen, up, wide),
+            _jobs.activation(self._config.activation, wide, hidden),
+            self._product(hidden, down, self._branch),
+        ]
+
+    def _norm(self, module: Any) -> np.ndarray:
+        """The job of adding a branch to x, and of what the next one sees of it."""
+        how: dict[str, Any] = {"epsilon": self._config.norm_epsilon}
+        how["rms"] = self._config.norm == "rms"
+        return _jobs.norm(self._x, self._branch, self._keep(vectors(module)), self._seen, **how)
+
+    def _product(self, x: np.ndarray, matrix: Matrix, made: np.ndarray) -> np.ndarray:
+        return _jobs.product(x, self._keep(matrix), made)
+
+    def _keep(self, what: Any) -> Any:
+        self._kept.append(what)
+        return what
 
     def scores(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int) -> Tensor:
         """Score what follows the tokens of one column, and put their keys and values in memory.
@@ -129,8 +139,7 @@ class PlainDecoder:
         tensor of shape (n_rows, n_tokens)
             The next call writes over it.
         """
-        fresh = self._tokens.numbers[ids]
-        self._x[:] = widened(fresh) if self._tokens.halves else fresh
+        self._x[:] = self._tokens.rows(ids)
         if self._added is not None:
             self._x += self._added[column - starts]
         self._where[0], self._where[1:] = column, starts
@@ -151,11 +160,3 @@ def vectors(module: Any) -> tuple[np.ndarray, np.ndarray]:
     weight = module.weight.detach().float().numpy()
     bias = getattr(module, "bias", None)
     return weight, np.zeros_like(weight) if bias is None else bias.detach().float().numpy()
-
-
-def _head_norms(attention: Any) -> dict[str, np.ndarray]:
-    """Weights and biases of the norms of queries and of keys, if there are any."""
-    if attention.query_norm is None:
-        return {}
-    norms = {"query_norm": attention.query_norm, "key_norm": attention.key_norm}
-    return {name: np.stack(vectors(norm)) for name, norm in norms.items()}

@@ -33,6 +33,11 @@ class Matrix:
         """Those of a linear layer."""
         return cls(module.weight, getattr(module, "bias", None))
 
+    def rows(self, which: np.ndarray) -> np.ndarray:
+        """Some rows, in single precision."""
+        found = self.numbers[which]
+        return (found.astype(np.uint32) << 16).view(np.float32) if self.halves else found
+
 
 class Products:
     """x W' + b for a few rows x, on the threads that PyTorch was given."""
@@ -50,8 +55,3 @@ class Products:
             self._listed[key] = _jobs.product(x, matrix, made)
         self._crew.multiply(self._listed[key], x, made)
         return made
-
-
-def widened(bits: np.ndarray) -> np.ndarray:
-    """Numbers in single precision of the upper halves of their bits."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
