@@ -165,6 +165,7 @@ class Generation:
         self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long).to(self._head.device)
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
+        self._table = self._tokens.numpy() if suits else np.empty(0)  # the same, to loops
         self._different: dict[bytes, list[int]] = {}  # rows by their prompts
         for row, prompt in enumerate(prompts):
             self._different.setdefault(np.asarray(prompt).tobytes(), []).append(row)
@@ -213,22 +214,32 @@ class Generation:
         """Read the newest tokens of all rows and choose one for each."""
         cache = self.cache
         self._read_again()
-        fresh = self._tokens[:, cache.end : self._known]
-        if self._plain is not None and fresh.shape[1] == 1:
-            starts = np.array(cache.starts)
-            scores = self._plain.scores(fresh[:, 0].numpy(), cache.memory, starts, cache.end)
-            cache.end += 1
-        elif not cache.end and len(self._different) < len(fresh):
-            scores = self._first(fresh)
-        else:
-            scores = F.linear(self._decoder.last(fresh, cache), self._head)
-        chosen = self._choose(scores)
+        chosen = self._choose(self._scores())
         if self._known == cache.capacity:
             self._move()
         if self._known < cache.capacity:  # the last token of a run has no column and needs none
-            self._tokens[:, self._known] = chosen
+            self._write(chosen)
         self._known += 1
         return chosen
+
+    def _write(self, chosen: Tensor) -> None:
+        """Put tokens into the column after the last; between steps of loops, without tensors."""
+        if self._plain is None:
+            self._tokens[:, self._known] = chosen
+        else:
+            self._table[:, self._known] = chosen.numpy()
+
+    def _scores(self) -> Tensor:
+        """Read the newest tokens of all rows and score what follows."""
+        cache = self.cache
+        if self._plain is not None and self._known == cache.end + 1:
+            ids = self._table[:, cache.end]
+            cache.end += 1
+            return self._plain.scores(ids, cache.memory, np.array(cache.starts), cache.end - 1)
+        fresh = self._tokens[:, cache.end : self._known]
+        if not cache.end and len(self._different) < len(fresh):
+            return self._first(fresh)
+        return F.linear(self._decoder.last(fresh, cache), self._head)
 
     def _first(self, fresh: Tensor) -> Tensor:
         """Read prompts, each once, and let all rows that begin with it go on from there."""

@@ -54,6 +54,8 @@ class PlainDecoder:
         ]
         self._jobs = np.concatenate([job for jobs in (*layers, last) for job in jobs])
         self._attention = self._jobs[2 :: len(layers[0])]
+        self._memory: Tensor | None = None
+        self._scored = torch.from_numpy(self._scores)
         self._crew = _jobs.Crew()
 
     @staticmethod
@@ -143,12 +145,17 @@ class PlainDecoder:
         if self._added is not None:
             self._x += self._added[column - starts]
         self._where[0], self._where[1:] = column, starts
-        kept, attention = to_array(memory), self._attention
+        if memory is not self._memory:
+            self._remember(memory)
+        self._crew(self._jobs)
+        return self._scored
+
+    def _remember(self, memory: Tensor) -> None:
+        """Tell attention where its keys and values are."""
+        self._memory, attention, kept = memory, self._attention, to_array(memory)
         attention["keys"] = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
         attention["values"] = attention["keys"] + kept.strides[1]
         attention["n_columns"], attention["halves"] = kept.shape[-2], kept.itemsize == 2
-        self._crew(self._jobs)
-        return torch.from_numpy(self._scores)
 
 
 def _room(n_rows: int, n: int) -> np.ndarray:
