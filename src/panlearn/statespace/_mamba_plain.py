@@ -14,8 +14,10 @@ from torch import Tensor
 
 from panlearn.core.jit import jit
 from panlearn.statespace._mamba import MambaDecoder, Memory, Mixer
-from panlearn.transformer._plain import normed, vectors
-from panlearn.transformer._products import CONTRACTED, Matrix, Products, suits
+from panlearn.transformer._jobs import compiled
+from panlearn.transformer._loops import CONTRACTED, normed
+from panlearn.transformer._plain import vectors
+from panlearn.transformer._products import Matrix, Products
 
 
 class PlainMamba:
@@ -45,7 +47,8 @@ class PlainMamba:
         """Whether this is the quicker way."""
         weight = decoder.tokens.weight
         known = weight.dtype == torch.float32 and weight.device.type == "cpu"
-        return known and suits(n_rows, decoder.config.width)
+        few = n_rows <= (16 if decoder.config.width <= 512 else 12)
+        return known and few and compiled()
 
     def scores(self, ids: np.ndarray) -> Tensor:
         """Read one token a row and score what follows, (n_rows, n_tokens)."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
 from panlearn.transformer._drafts import Drafts
+from panlearn.transformer._loops import draw
 from panlearn.transformer._plain import PlainDecoder
 from panlearn.transformer._protocol import NextToken
 
@@ -51,21 +52,19 @@ class Choice:
     def __call__(self, scores: Tensor, uniform: Callable[[], np.ndarray]) -> Tensor:
         """Choose one token a row; `uniform` draws one number from [0, 1) for each."""
         if self.temperature == 0:
-            return scores.argmax(dim=-1)
+            return _highest(scores)
         if self._cuts:
             return _inverted(self.probabilities(scores), uniform())[0]
-        return _inverted(_exponentials(scores, self.temperature), uniform())[0]
+        return _drawn(scores, self.temperature, uniform())[0]
 
     def scored(
         self, scores: Tensor, uniform: Callable[[], np.ndarray]
     ) -> tuple[Tensor, np.ndarray]:
         """Choose one token a row, and tell the logarithm of its probability as the model has it."""
-        if self.temperature != 1 or self._cuts:
-            chosen, total = self(scores, uniform), _exponentials(scores, 1.0).sum(dim=-1)
-        else:
-            chosen, total = _inverted(_exponentials(scores, 1.0), uniform())
-        above = scores.gather(-1, chosen[:, None])[:, 0] - scores.amax(dim=-1)
-        return chosen, (above.double() - total.double().log()).cpu().numpy()
+        if self.temperature == 1 and not self._cuts:
+            return _drawn(scores, 1.0, uniform())
+        chosen = self(scores, uniform)
+        return chosen, _log_probability(scores, chosen, _exponentials(scores, 1.0).sum(dim=-1))
 
     @property
     def _cuts(self) -> bool:
@@ -84,6 +83,29 @@ class Choice:
             law = law / law.sum(dim=-1, keepdim=True)
             law = law * (law >= falling.gather(-1, needed - 1))
         return law / law.sum(dim=-1, keepdim=True)
+
+
+def _highest(scores: Tensor) -> Tensor:
+    """The first of the highest scores of each row."""
+    if scores.device.type != "cpu" or scores.dtype != torch.float32:
+        return scores.argmax(dim=-1)
+    return torch.from_numpy(scores.numpy().argmax(axis=-1))  # by vectors, ten times as fast
+
+
+def _drawn(scores: Tensor, temperature: float, uniform: np.ndarray) -> tuple[Tensor, np.ndarray]:
+    """The token of each row up to which probabilities sum to a share, and its log-probability."""
+    if scores.device.type != "cpu" or scores.dtype != torch.float32:
+        chosen, total = _inverted(_exponentials(scores, temperature), uniform)
+        return chosen, _log_probability(scores / temperature, chosen, total)
+    chosen, log = torch.empty(len(scores), dtype=torch.long), np.empty(len(scores))
+    draw(scores.contiguous().numpy(), np.float32(temperature), uniform, chosen.numpy(), log)
+    return chosen, log
+
+
+def _log_probability(scores: Tensor, chosen: Tensor, total: Tensor) -> np.ndarray:
+    """Of tokens, with the sum of exponentials the largest of which is one."""
+    above = scores.gather(-1, chosen[:, None])[:, 0] - scores.amax(dim=-1)
+    return (above.double() - total.double().log()).cpu().numpy()
 
 
 def _exponentials(scores: Tensor, temperature: float) -> Tensor:
@@ -139,10 +161,11 @@ class Generation:
         starts = [longest - len(prompt) for prompt in prompts]
         self.cache = decoder.cache(starts, capacity)
         suits = PlainDecoder.suits(decoder, len(prompts))
-        self._plain = PlainDecoder(self._decoder, capacity) if suits else None
+        self._plain = PlainDecoder(self._decoder, len(prompts)) if suits else None
         self._tokens = torch.zeros(len(prompts), capacity, dtype=torch.long).to(self._head.device)
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
+        self._table = self._tokens.numpy() if suits else np.empty(0)  # the same, to loops
         self._different: dict[bytes, list[int]] = {}  # rows by their prompts
         for row, prompt in enumerate(prompts):
             self._different.setdefault(np.asarray(prompt).tobytes(), []).append(row)
@@ -191,22 +214,32 @@ class Generation:
         """Read the newest tokens of all rows and choose one for each."""
         cache = self.cache
         self._read_again()
-        fresh = self._tokens[:, cache.end : self._known]
-        if self._plain is not None and fresh.shape[1] == 1:
-            cache.memory, starts = cache.memory.float(), np.array(cache.starts)
-            scores = self._plain.scores(fresh[:, 0].numpy(), cache.memory, starts, cache.end)
-            cache.end += 1
-        elif not cache.end and len(self._different) < len(fresh):
-            scores = self._first(fresh)
-        else:
-            scores = F.linear(self._decoder.last(fresh, cache), self._head)
-        chosen = self._choose(scores)
+        chosen = self._choose(self._scores())
         if self._known == cache.capacity:
             self._move()
         if self._known < cache.capacity:  # the last token of a run has no column and needs none
-            self._tokens[:, self._known] = chosen
+            self._write(chosen)
         self._known += 1
         return chosen
+
+    def _write(self, chosen: Tensor) -> None:
+        """Put tokens into the column after the last; between steps of loops, without tensors."""
+        if self._plain is None:
+            self._tokens[:, self._known] = chosen
+        else:
+            self._table[:, self._known] = chosen.numpy()
+
+    def _scores(self) -> Tensor:
+        """Read the newest tokens of all rows and score what follows."""
+        cache = self.cache
+        if self._plain is not None and self._known == cache.end + 1:
+            ids = self._table[:, cache.end]
+            cache.end += 1
+            return self._plain.scores(ids, cache.memory, np.array(cache.starts), cache.end - 1)
+        fresh = self._tokens[:, cache.end : self._known]
+        if not cache.end and len(self._different) < len(fresh):
+            return self._first(fresh)
+        return F.linear(self._decoder.last(fresh, cache), self._head)
 
     def _first(self, fresh: Tensor) -> Tensor:
         """Read prompts, each once, and let all rows that begin with it go on from there."""

@@ -1,22 +1,25 @@
-r"""One more token for each of a few rows, on a CPU: the decoder once more, in plain loops.
+r"""One more token for each of some rows, on a CPU: the decoder once more, as a list of jobs.
 
 A step for a few rows is a walk over all weights with little to do at each: calls of tensors, of
-which a step needs hundreds, would take longer than the sums themselves.
+which a step needs hundreds, would take longer than the sums themselves. Here everything but the
+numbers is known before the first step: which matrix is multiplied with what, and where the result
+goes. The list is made once, and a step is one call of compiled loops that go through it.
 """
 
 from __future__ import annotations
 
-import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from panlearn.core.jit import jit
+from panlearn.transformer import _jobs
+from panlearn.transformer._arrays import to_array
 from panlearn.transformer._decoder import Decoder
-from panlearn.transformer._products import CONTRACTED, Matrix, Products, suits, widened
+from panlearn.transformer._products import Matrix
+
+_MOST_ROWS = 64
 
 
 class PlainDecoder:
@@ -26,46 +29,99 @@ class PlainDecoder:
     ----------
     decoder : Decoder
         In single precision or bfloat16, on a CPU. Its weights are shared, not copied.
-    capacity : int, default=None
-        How many places are needed; those of the context if not given.
+    n_rows : int
+        How many tokens a column has.
     """
 
-    def __init__(self, decoder: Decoder, capacity: int | None = None) -> None:
-        config = decoder.config
-        self._config = config
+    def __init__(self, decoder: Decoder, n_rows: int) -> None:
+        config, self._config = decoder.config, decoder.config
         self._tokens = Matrix(decoder.tokens.weight)
-        self._added, self._turned = None, np.empty((2, 1, 0), dtype=np.float32)
+        self._added, self._turned = None, None
         if config.positions == "rotary":
-            places = torch.arange(min(capacity or config.context, config.context))
-            self._turned = decoder.rotation(places, torch.empty(0))[:, 0].numpy()
+            places = torch.arange(config.context)
+            self._turned = decoder.rotation(places, torch.empty(0))[:, 0].contiguous().numpy()
         else:
             self._added = decoder.places().detach().float().numpy()
-        self._window = config.window or 2**62
-        self._blocks = [
-            (
-                vectors(block.attention_norm),
-                Matrix.of(block.attention.project),
-                _head_norms(block.attention),
-                Matrix.of(block.attention.output),
-                vectors(block.feed_forward_norm),
-                Matrix.of(block.feed_forward.up),
-                Matrix.of(block.feed_forward.down),
-            )
-            for block in decoder.blocks
+        self._where = np.zeros(1 + n_rows, dtype=np.int64)  # the column, and where rows begin
+        self._kept: list[Any] = []  # what only jobs know, by its address
+        self._x, self._seen, self._branch = (_room(n_rows, config.width) for _ in range(3))
+        self._scores = _room(n_rows, len(decoder.projection))
+        layers = [self._attend(block) + self._feed_forward(block) for block in decoder.blocks]
+        layers[0][0]["added"] = 0  # there is no branch before the first
+        last = [
+            self._norm(decoder.norm),
+            self._product(self._seen, Matrix(decoder.projection), self._scores),
         ]
-        self._norm = vectors(decoder.norm)
-        self._head = Matrix(decoder.projection)
-        self._product = Products()
+        self._jobs = np.concatenate([job for jobs in (*layers, last) for job in jobs])
+        self._attention = self._jobs[2 :: len(layers[0])]
+        self._memory: Tensor | None = None
+        self._scored = torch.from_numpy(self._scores)
+        self._crew = _jobs.Crew()
 
     @staticmethod
     def suits(decoder: Any, n_rows: int) -> bool:
-        """Whether this is a way, and the quicker one."""
+        """Whether this is a way, and the quicker one.
+
+        Up to how many rows it is was measured (decision 0015). The rule looks at nothing but sizes:
+        this way and the other are rounded differently, and the same seed has to give the same text
+        again.
+        """
         if not isinstance(decoder, Decoder):
             return False
         config, weight = decoder.config, decoder.tokens.weight
         plain = config.latent is None and config.experts is None
-        known = weight.dtype in (torch.float32, torch.bfloat16)
-        return plain and known and weight.device.type == "cpu" and suits(n_rows, config.width)
+        known = weight.dtype in (torch.float32, torch.bfloat16) and weight.device.type == "cpu"
+        return plain and known and n_rows <= _MOST_ROWS and _jobs.compiled()
+
+    def _attend(self, block: Any) -> list[np.ndarray]:
+        """The jobs of attention; what it gives is added to x by the next norm."""
+        config, n_rows, size = self._config, len(self._x), self._config.head_size
+        n_keys = config.n_key_heads or config.n_heads
+        heads = self._keep(_room(n_rows, (config.n_heads + 2 * n_keys) * size))
+        mean = self._keep(_room(n_rows, config.n_heads * size))
+        shape = {
+            **{"n_rows": n_rows, "n_inputs": size, "n_outputs": config.context},
+            **{"n_heads": config.n_heads, "n_key_heads": n_keys},
+            **{"window": config.window or 2**62, "epsilon": config.norm_epsilon},
+        }
+        places = {"x": heads, "made": mean, "where": self._where}
+        if self._turned is not None:
+            places["turned"] = self._turned
+        if block.attention.query_norm is not None:
+            places["query_norm"] = self._keep(np.stack(vectors(block.attention.query_norm)))
+            places["key_norm"] = self._keep(np.stack(vectors(block.attention.key_norm)))
+        full = 8 * n_rows * n_keys * size * config.context  # bytes of memory, when it is full
+        return [
+            self._norm(block.attention_norm),
+            self._product(self._seen, Matrix.of(block.attention.project), heads),
+            _jobs.job(_jobs.ATTENTION, n_rows * n_keys, full, **shape, **places),
+            self._product(mean, Matrix.of(block.attention.output), self._branch),
+        ]
+
+    def _feed_forward(self, block: Any) -> list[np.ndarray]:
+        """The jobs of the feed-forward layer; what it gives is added to x by the next norm."""
+        up, down = Matrix.of(block.feed_forward.up), Matrix.of(block.feed_forward.down)
+        wide = self._keep(_room(len(self._x), len(up.numbers)))
+        hidden = self._keep(_room(len(self._x), down.numbers.shape[1]))
+        return [
+            self._norm(block.feed_forward_norm),
+            self._product(self._seen, up, wide),
+            _jobs.activation(self._config.activation, wide, hidden),
+            self._product(hidden, down, self._branch),
+        ]
+
+    def _norm(self, module: Any) -> np.ndarray:
+        """The job of adding a branch to x, and of what the next one sees of it."""
+        how: dict[str, Any] = {"epsilon": self._config.norm_epsilon}
+        how["rms"] = self._config.norm == "rms"
+        return _jobs.norm(self._x, self._branch, self._keep(vectors(module)), self._seen, **how)
+
+    def _product(self, x: np.ndarray, matrix: Matrix, made: np.ndarray) -> np.ndarray:
+        return _jobs.product(x, self._keep(matrix), made)
+
+    def _keep(self, what: Any) -> Any:
+        self._kept.append(what)
+        return what
 
     def scores(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int) -> Tensor:
         """Score what follows the tokens of one column, and put their keys and values in memory.
@@ -74,7 +130,7 @@ class PlainDecoder:
         ----------
         ids : ndarray of ints of shape (n_rows,)
         memory : tensor of shape (n_layers, 2, n_rows, n_key_heads, n_columns, head_size)
-            In single precision.
+            In single precision or bfloat16.
         starts : ndarray of ints of shape (n_rows,)
             The first column of each row.
         column : int
@@ -83,36 +139,27 @@ class PlainDecoder:
         Returns
         -------
         tensor of shape (n_rows, n_tokens)
+            The next call writes over it.
         """
-        config = self._config
-        x = self._tokens.numbers[ids]
-        x = widened(x) if self._tokens.halves else x
+        self._x[:] = self._tokens.rows(ids)
         if self._added is not None:
-            x += self._added[column - starts]
-        rms, epsilon = config.norm == "rms", np.float32(config.norm_epsilon)
-        for block, (keys, values) in zip(self._blocks, memory.numpy(), strict=True):
-            first, project, scales, output, second, up, down = block
-            heads = self._product(normed(x, *first, epsilon, rms), project)
-            if scales is not None:
-                self._scale(heads, scales)
-            seen = np.maximum(starts, column + 1 - self._window)
-            mean = _mean(heads, keys, values, starts, seen, column, self._turned)
-            x += self._product(mean, output)
-            hidden = self._product(normed(x, *second, epsilon, rms), up)
-            x += self._product(_ACTIVATIONS[config.activation](hidden), down)
-        return torch.from_numpy(self._product(normed(x, *self._norm, epsilon, rms), self._head))
+            self._x += self._added[column - starts]
+        self._where[0], self._where[1:] = column, starts
+        if memory is not self._memory:
+            self._remember(memory)
+        self._crew(self._jobs)
+        return self._scored
 
-    def _scale(self, heads: np.ndarray, scales: tuple[tuple[np.ndarray, ...], ...]) -> None:
-        """Divide each head of queries and of keys by its root mean square."""
-        config, first = self._config, 0
-        split = heads.reshape(len(heads), -1, config.head_size)
-        n_heads = config.n_heads, config.n_key_heads or config.n_heads
-        for n, scale in zip(n_heads, scales, strict=True):
-            part = split[:, first : first + n]
-            rows = np.ascontiguousarray(part).reshape(-1, config.head_size)
-            epsilon = np.float32(config.norm_epsilon)
-            part[:] = normed(rows, scale[0], scale[1], epsilon, True).reshape(part.shape)
-            first += n
+    def _remember(self, memory: Tensor) -> None:
+        """Tell attention where its keys and values are."""
+        self._memory, attention, kept = memory, self._attention, to_array(memory)
+        attention["keys"] = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
+        attention["values"] = attention["keys"] + kept.strides[1]
+        attention["n_columns"], attention["halves"] = kept.shape[-2], kept.itemsize == 2
+
+
+def _room(n_rows: int, n: int) -> np.ndarray:
+    return np.zeros((n_rows, n), dtype=np.float32)
 
 
 def vectors(module: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -120,113 +167,3 @@ def vectors(module: Any) -> tuple[np.ndarray, np.ndarray]:
     weight = module.weight.detach().float().numpy()
     bias = getattr(module, "bias", None)
     return weight, np.zeros_like(weight) if bias is None else bias.detach().float().numpy()
-
-
-def _head_norms(attention: Any) -> Any:
-    """Weights of the norms of queries and of keys, if there are any."""
-    norms = (attention.query_norm, attention.key_norm)
-    return None if norms[0] is None else tuple(vectors(norm) for norm in norms)
-
-
-@jit(fastmath=CONTRACTED)
-def normed(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: Any, rms: bool
-) -> np.ndarray:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias; with `rms` zero is the mean."""
-    made, n = np.empty_like(x), x.shape[1]
-    for i in range(len(x)):
-        row, mean, square = x[i], np.float32(0), np.float32(0)
-        if not rms:
-            for k in range(n):
-                mean += row[k]
-            mean /= np.float32(n)
-        for k in range(n):
-            square += (row[k] - mean) * (row[k] - mean)
-        scale = np.float32(1) / np.sqrt(square / np.float32(n) + epsilon)
-        for k in range(n):
-            made[i, k] = (row[k] - mean) * scale * weight[k] + bias[k]
-    return made
-
-
-@jit(fastmath=CONTRACTED)
-def _mean(
-    heads: np.ndarray,
-    keys: np.ndarray,
-    values: np.ndarray,
-    starts: np.ndarray,
-    seen: np.ndarray,
-    column: int,
-    turned: np.ndarray,
-) -> np.ndarray:
-    """Attention of one query a row and head, after its key and value are put in their column.
-
-    A row begins at `starts`, and its query looks at the columns from `seen` on.
-    """
-    n_rows, n_keys, size = keys.shape[0], keys.shape[1], keys.shape[3]
-    n_heads = heads.shape[1] // size - 2 * n_keys
-    group, half = n_heads // n_keys, size // 2
-    scale = np.float32(1 / math.sqrt(size))
-    made = np.zeros((n_rows, n_heads * size), np.float32)
-    for i in range(n_rows):
-        split = heads[i].reshape(-1, size)  # queries, keys, values
-        if turned.size:
-            cos, sin = turned[0, column - starts[i]], turned[1, column - starts[i]]
-            for h in range(n_heads + n_keys):
-                for k in range(half):
-                    a, b = split[h, k], split[h, k + half]
-                    split[h, k] = a * cos[k] - b * sin[k]
-                    split[h, k + half] = a * sin[k] + b * cos[k]
-        for g in range(n_keys):
-            keys[i, g, column] = split[n_heads + g]
-            values[i, g, column] = split[n_heads + n_keys + g]
-        n = column + 1 - seen[i]
-        weights = np.empty(n, np.float32)
-        for h in range(n_heads):
-            query, out = split[h], made[i, h * size : (h + 1) * size]
-            key, value = keys[i, h // group, seen[i] :], values[i, h // group, seen[i] :]
-            highest = np.float32(-np.inf)
-            for t in range(n):
-                s, at = np.float32(0), key[t]
-                for k in range(size):
-                    s += query[k] * at[k]
-                weights[t] = s * scale
-                highest = max(highest, weights[t])
-            total = np.float32(0)
-            for t in range(n):
-                weights[t] = np.exp(weights[t] - highest)
-                total += weights[t]
-            for t in range(n):
-                w, at = weights[t] / total, value[t]
-                for k in range(size):
-                    out[k] += w * at[k]
-    return made
-
-
-@jit
-def _gelu(x: np.ndarray) -> np.ndarray:
-    """X sigma(sqrt(8 / pi) (x + 0.044715 x^3)), which is the approximation by tanh."""
-    linear, cubic = np.float32(math.sqrt(8 / math.pi)), np.float32(0.044715)
-    one = np.float32(1)
-    for row in x:
-        for k in range(len(row)):
-            v = row[k]
-            row[k] = v / (one + np.exp(-linear * (v + cubic * v * v * v)))
-    return x
-
-
-@jit
-def _swiglu(x: np.ndarray) -> np.ndarray:
-    """The first half of the columns, through silu, times the second."""
-    half, one = x.shape[1] // 2, np.float32(1)
-    made = np.empty((len(x), half), np.float32)
-    for i in range(len(x)):
-        for k in range(half):
-            made[i, k] = x[i, k] / (one + np.exp(-x[i, k])) * x[i, half + k]
-    return made
-
-
-_ACTIVATIONS: dict[str, Any] = {
-    "gelu": _gelu,
-    "relu": partial(np.maximum, np.float32(0)),
-    "swiglu": _swiglu,
-}

@@ -1,0 +1,283 @@
+"""Jobs: what a step has to do, one after the other, each shared by the threads that are awake.
+
+A job is a record of what is to be done, of sizes, and of addresses: compiled loops do a list of
+them without a word of Python between two. What the addresses are of is kept by whoever made it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+
+from panlearn.core import crew
+from panlearn.core.jit import jit
+from panlearn.core.threads import n_threads
+from panlearn.transformer import _loops
+from panlearn.transformer._loops import CONTRACTED
+
+_PART = 1 << 15  # bytes that are worth sharing: 1.5 microseconds to read
+_PATIENCE = 1000  # looks at the board, some 0.3 ms: longer than Python takes from step to step
+
+NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU = range(6)
+_SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "halves", "rms")
+_HEADS = ("n_heads", "n_key_heads", "n_columns", "window")
+_PLACES = ("x", "added", "weight", "bias", "made")
+_MEMORY = ("keys", "values", "query_norm", "key_norm", "turned", "where")
+JOB = np.dtype(
+    [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY)]
+    + [("epsilon", np.float64)]
+)
+
+
+def job(kind: int, n_parts: int, n_bytes: int, **described: Any) -> np.ndarray:
+    """Make a job of so many parts that reads so much; arrays stand as their addresses."""
+    made = np.zeros(1, dtype=JOB)
+    made["kind"], made["n_parts"], made["shared"] = kind, n_parts, n_bytes >= _PART
+    for name, value in described.items():
+        made[name] = value.ctypes.data if isinstance(value, np.ndarray) else value
+    return made
+
+
+def product(x: np.ndarray, matrix: Any, made: np.ndarray) -> np.ndarray:
+    """The job of x W' + b; x and what is made are of single precision, without gaps."""
+    n_outputs, n_inputs = matrix.numbers.shape
+    read = matrix.numbers.nbytes * -(-len(x) // 4)  # four rows share what is read
+    shape = {"n_rows": len(x), "n_inputs": n_inputs, "n_outputs": n_outputs}
+    places = {"x": x, "weight": matrix.numbers, "bias": matrix.constant, "made": made}
+    return job(PRODUCT, max(1, n_outputs // 4), read, halves=matrix.halves, **shape, **places)
+
+
+def norm(
+    x: np.ndarray,
+    added: np.ndarray,
+    vectors: tuple[np.ndarray, np.ndarray],
+    made: np.ndarray,
+    *,
+    epsilon: float,
+    rms: bool,
+) -> np.ndarray:
+    """The job of x + added, which is kept in x, and of its norm; with no address it is x itself."""
+    shape = {"n_rows": len(x), "n_inputs": x.shape[1], "epsilon": epsilon, "rms": rms}
+    places = {"x": x, "added": added, "made": made}
+    return job(NORM, len(x), x.nbytes, weight=vectors[0], bias=vectors[1], **shape, **places)
+
+
+def activation(name: str, x: np.ndarray, made: np.ndarray) -> np.ndarray:
+    """The job of what stands between the two matrices of a feed-forward layer."""
+    kind = {"gelu": GELU, "relu": RELU, "swiglu": SWIGLU}[name]
+    shape = {"n_rows": len(x), "n_inputs": x.shape[1], "n_outputs": made.shape[1]}
+    return job(kind, len(x), x.nbytes, x=x, made=made, **shape)
+
+
+class Crew:
+    """The thread that asks, and those that PyTorch was given besides."""
+
+    def __init__(self) -> None:
+        n_helpers = min(n_threads(), torch.get_num_threads()) - 1
+        self._board = crew.board(1)
+        # its threads start when there is work
+        self._pool = ThreadPoolExecutor(max(1, n_helpers))
+        self._helpers: list[Future | None] = [None] * n_helpers
+
+    def __call__(self, jobs: np.ndarray) -> None:
+        """Do all jobs."""
+        self._wake(jobs)
+        _do(self._board, jobs)
+
+    def multiply(self, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
+        """Do a product, of other rows than it was made for and to another place."""
+        self._wake(job)
+        _do_product(self._board, job, x, made)
+
+    def _wake(self, jobs: np.ndarray) -> None:
+        if self._helpers and jobs["shared"].any():
+            for i, helper in enumerate(self._helpers):
+                if helper is None or helper.done():
+                    self._helpers[i] = self._pool.submit(_help, self._board)
+
+
+def compiled() -> bool:
+    """Whether jobs can be done: where compilation is switched off, nothing reads addresses."""
+    return not isinstance(_help.entry, FunctionType)
+
+
+@jit(fastmath=CONTRACTED)
+def _do(board: np.ndarray, jobs: np.ndarray) -> None:
+    """Do jobs one after the other, with the help of those who look at the board."""
+    for i in range(len(jobs)):
+        if jobs[i].shared:
+            board[crew.HEAD] = jobs[i:].ctypes.data
+            crew.offer(board)
+            while crew.unfinished(board):
+                if not _take_part(board):
+                    crew.rest()
+        else:
+            for share in range(crew.SHARES):  # the same ones, for the same bits
+                _do_share(jobs, i, share)
+
+
+@jit(fastmath=CONTRACTED)
+def _do_product(board: np.ndarray, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
+    """Do a product of these arrays."""
+    job[0].x, job[0].made = x.ctypes.data, made.ctypes.data
+    _do(board, job)
+
+
+@jit(fastmath=CONTRACTED)
+def _help(board: np.ndarray) -> None:
+    """Take part in jobs until there have been none for a while."""
+    idle = 0
+    while idle < _PATIENCE:
+        if _take_part(board):
+            idle = 0
+        else:
+            idle += 1
+            crew.rest()
+
+
+@jit(fastmath=CONTRACTED)
+def _take_part(board: np.ndarray) -> bool:
+    """Do a share of the job that the board tells of, if there is one left."""
+    share = crew.take(board)
+    if share < 0:
+        return False
+    _do_share(crew.carray(crew.pointer(board[crew.HEAD]), (1,), JOB), 0, share)
+    crew.finish(board)
+    return True
+
+
+@jit(fastmath=CONTRACTED)
+def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
+    """Do some parts of a job."""
+    job = jobs[i]
+    low, high = share * job.n_parts // crew.SHARES, (share + 1) * job.n_parts // crew.SHARES
+    if low == high:
+        return
+    if job.kind == PRODUCT:
+        _multiply(job, low, high)
+    elif job.kind == NORM:
+        _norm(job, low, high)
+    elif job.kind == ATTENTION:
+        _attend(job, low, high)
+    else:
+        _activate(job, low, high)
+
+
+@jit(fastmath=CONTRACTED)
+def _numbers(place: int, n: int, m: int) -> np.ndarray:
+    """The matrix in single precision at an address."""
+    return crew.carray(crew.pointer(place), (n, m), np.float32)
+
+
+@jit(fastmath=CONTRACTED)
+def _halves(place: int, n: int, m: int) -> np.ndarray:
+    """The matrix of halves at an address."""
+    return crew.carray(crew.pointer(place), (n, m), np.uint16)
+
+
+@jit(fastmath=CONTRACTED)
+def _multiply(job: Any, low: int, high: int) -> None:
+    """Columns of x weight' + bias, of each quarter of them."""
+    n, m = job.n_outputs, job.n_inputs
+    x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
+    bias = _numbers(job.bias, 1, n)[0]
+    if job.halves:
+        halves = _halves(job.weight, n, m)
+        _loops.multiply(x, halves, bias, made, low, high, _loops.widened)
+    else:
+        _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
+
+
+@jit(fastmath=CONTRACTED)
+def _norm(job: Any, low: int, high: int) -> None:
+    """Rows of x += added, and their norms."""
+    n, epsilon = job.n_inputs, np.float32(job.epsilon)
+    x, made = _numbers(job.x, job.n_rows, n), _numbers(job.made, job.n_rows, n)
+    weight, bias = _numbers(job.weight, 1, n)[0], _numbers(job.bias, 1, n)[0]
+    for i in range(low, high):
+        if job.added:
+            x[i] += _numbers(job.added, job.n_rows, n)[i]
+        _loops.norm_row(x[i], weight, bias, epsilon, job.rms != 0, made[i])
+
+
+@jit(fastmath=CONTRACTED)
+def _activate(job: Any, low: int, high: int) -> None:
+    """Rows of what the second matrix of a feed-forward layer sees."""
+    x, made = (
+        _numbers(job.x, job.n_rows, job.n_inputs),
+        _numbers(job.made, job.n_rows, job.n_outputs),
+    )
+    for i in range(low, high):
+        if job.kind == GELU:
+            _loops.gelu_row(x[i], made[i])
+        elif job.kind == RELU:
+            _loops.relu_row(x[i], made[i])
+        else:
+            _loops.swiglu_row(x[i], made[i])
+
+
+@jit(fastmath=CONTRACTED)
+def _attend(job: Any, low: int, high: int) -> None:
+    """Attention of one query a row and head, for some heads of keys of rows."""
+    n, size = job.n_rows * job.n_key_heads * job.n_columns, job.n_inputs
+    if job.halves:
+        keys, values = _halves(job.keys, n, size), _halves(job.values, n, size)
+        _look_back(job, low, high, keys, values, _loops.widened, _loops.halved)
+    else:
+        keys, values = _numbers(job.keys, n, size), _numbers(job.values, n, size)
+        _look_back(job, low, high, keys, values, _loops.whole, _loops.whole)
+
+
+@jit(fastmath=CONTRACTED)
+def _look_back(
+    job: Any,
+    low: int,
+    high: int,
+    keys: np.ndarray,
+    values: np.ndarray,
+    number: Any,
+    stored: Any,
+) -> None:
+    """Attention to what is remembered, after the new key and value are put in their column.
+
+    A row begins at its start, and its query looks at as many columns as its window has. `number`
+    makes a number of what stands in memory, and `stored` what stands there of a number.
+    """
+    n_heads, n_keys, size = job.n_heads, job.n_key_heads, job.n_inputs
+    group, n_all = n_heads // n_keys, n_heads + 2 * n_keys
+    heads = _numbers(job.x, job.n_rows * n_all, size)
+    made = _numbers(job.made, job.n_rows * n_heads, size)
+    where = crew.carray(crew.pointer(job.where), (1 + job.n_rows,), np.int64)
+    column = where[0]
+    room = np.empty(column + 1, np.float32)
+    for part in range(low, high):
+        i, g = part // n_keys, part % n_keys
+        split, place = heads[i * n_all :], column - where[1 + i]  # queries, keys, values
+        key, value = split[n_heads + g], split[n_heads + n_keys + g]
+        _prepare(job, key, job.key_norm, place)
+        here = part * job.n_columns + column
+        for k in range(size):
+            keys[here, k], values[here, k] = stored(key[k]), stored(value[k])
+        first = here - min(place, job.window - 1)
+        weights = room[: here + 1 - first]
+        for h in range(g * group, (g + 1) * group):
+            _prepare(job, split[h], job.query_norm, place)
+            _loops.score(split[h], keys[first : here + 1], weights, number)
+            _loops.softmax(weights)
+            _loops.average(weights, values[first : here + 1], made[i * n_heads + h], number)
+
+
+@jit(fastmath=CONTRACTED)
+def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
+    """Divide a query or key by its root mean square and turn it by its place, if that is wanted."""
+    size = len(head)
+    if scale:
+        vectors = _numbers(scale, 2, size)
+        _loops.norm_row(head, vectors[0], vectors[1], np.float32(job.epsilon), True, head)
+    if job.turned:
+        turned = _numbers(job.turned, 2 * job.n_outputs, size // 2)
+        _loops.turn(head, turned[place], turned[job.n_outputs + place])
