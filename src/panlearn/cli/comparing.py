@@ -192,6 +192,7 @@ def _record(part: Part, report_path: str | None) -> dict:
             for rank, row in enumerate(board.rows, 1)
         ],
         "data": [*part.notes, *board.notes],
+        "left_out": board.left_out,
         "report": None if report_path is None else str(Path(report_path).resolve()),
     }
 
@@ -205,6 +206,8 @@ def _print(parts: list[Part]) -> None:
         part = parts[0]
         for note in (*part.notes, *part.board.notes):
             say(out, Text(f"· {note}", "dim"))
+        for why in part.board.left_out:
+            say(out, Text(f"· not compared unless named: {why}", "dim"))
         _print_board(out, part.board)
     else:
         _print_overview(out, {part.title: part.board for part in parts})

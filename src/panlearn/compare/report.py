@@ -133,12 +133,15 @@ def _leaderboard(board: Leaderboard, prefix: str) -> str:
     heads += [_head("fit", "number", "ascending"), _head("predict", "number", "ascending")]
     rows = "".join(_row(board, row, prefix) for row in board.rows)
     label = f"{prefix}leaderboard"
+    absent = "".join(f"<li>{escape(why)}</li>" for why in board.left_out)
+    if absent:
+        absent = f"<p class='spread'>Not compared unless named:</p><ul class='spread'>{absent}</ul>"
     return (
         f'<div class="card scroll" tabindex="0" role="region" aria-labelledby="{label}">'
         f'<table class="leaderboard"><thead><tr>{"".join(heads)}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         "<p class='spread'>Mean ± standard deviation over the folds. Times are the median of the "
-        f"folds. Ties: {TIE}. Press a header to sort; press a model's name for its code.</p>"
+        f"folds. Ties: {TIE}. Press a header to sort; press a model's name for its code.</p>{absent}"
     )
 
 
