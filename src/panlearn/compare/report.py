@@ -59,7 +59,8 @@ def report(parts: list[Part], *, command: str, time_limit: float | None) -> str:
 def _sections(part: Part, prefix: str, time_limit: float | None) -> list[tuple[str, str, str]]:
     """Write the id, the title and the content of each section on one data set."""
     board = part.board
-    drawn = "".join(map(figure, pictures(board, time_limit, curve=not prefix)))
+    curve = not prefix and not board.interrupted  # who stops a comparison does not want more fits
+    drawn = "".join(map(figure, pictures(board, time_limit, curve)))
     code = "".join(_code(board, row, part.load, prefix) for row in board.rows)
     answers = verdict(board)
     wrong = None

@@ -20,6 +20,7 @@ from panlearn.core.errors import count
 from panlearn.core.threads import n_threads
 
 Progress = Callable[[str, int, int], None]
+NOT_RUN = "not run: interrupted"
 MOST_AT_ONCE = 4  # models; each holds the data, and may take as much memory again
 
 
@@ -126,6 +127,6 @@ def run_each(
             for worker in workers:
                 worker.kill()
     for name in [name for name in chosen if name not in rows]:
-        why = "interrupted" if name in begun else "not run: interrupted"
+        why = "interrupted" if name in begun else NOT_RUN
         rows[name] = Row(name, pipelines[name], error=why)
     return [rows[name] for name in chosen], interrupted
