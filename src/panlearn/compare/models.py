@@ -22,10 +22,12 @@ from panlearn.core.inventory import unknown as unknown
 # Compared when asked for by name, and why.
 WRAPPED = "decides otherwise on the scores of a model that it is given"
 RADIUS = "has a radius, of which none suits every table"
+TWIN = "is LSSVC unless its kernel tells a source from a target, and none suits every table"
 IMAGES = "is for images, and these columns are no pixels"
 BY_NAME = {
     "AbstainingClassifier": WRAPPED,
     "AdversarialTraining": WRAPPED,
+    "AsymmetricLSSVC": TWIN,
     "CostSensitiveClassifier": WRAPPED,
     "FairPostprocessor": WRAPPED,
     "FairRegularizer": WRAPPED,
@@ -58,7 +60,10 @@ def field(task: str, X: pd.DataFrame) -> tuple[list[str], list[str]]:
     left_out: dict[str, list[str]] = {}
     for name, why in reasons.items():
         left_out.setdefault(why, []).append(name)
-    said = [f"{listed(names)}: each {why}" if len(names) > 1 else f"{names[0]} {why}" for why, names in left_out.items()]
+    said = [
+        f"{listed(names)}{': each' if len(names) > 1 else ''} {why}"
+        for why, names in left_out.items()
+    ]
     return [name for name in known if name not in reasons], said
 
 
