@@ -168,14 +168,16 @@ def test_the_time_of_a_fit_is_forecast_by_its_growth(monkeypatch):
     # the square of the rows: 128 s for all, five times 0.64 of that for the folds, 538 s together
     said = forecast.too_slow(X, y, None, 5, 500.0)
     assert "about 9 min" in said
-    assert "2.0 s for 2,000 of 16,000 rows" in said
-    assert asked == [100, 1000, 2000]  # the first may compile, and is small
+    assert "8.0 s for 4,000 of 16,000 rows" in said
+    assert asked == [100, 1000, 2000, 4000]  # the first may compile, and is small
+    # beyond twice the limit, fewer rows are enough to say so
+    assert "2.0 s for 2,000 of 16,000 rows" in forecast.too_slow(X, y, None, 5, 260.0)
     assert forecast.too_slow(X, y, None, 5, 550.0) == ""
     assert forecast.too_slow(X, y, None, 5, None) == ""
     assert forecast.too_slow(X[:700], y[:700], None, 5, 0.1) == ""
     # too short to say how they grow: in proportion, 100 s for a quarter is 400 s, and five of 320 s
     times.update({1000: 0.01, 2000: 0.015, 4000: 100.0})
-    assert "about 33 min" in forecast.too_slow(X, y, None, 5, 100.0)
+    assert "about 33 min" in forecast.too_slow(X, y, None, 5, 20.0)
     # as the cube it would be 4096 times 0.01 s, and 3.56 times that: no need to ask more
     asked.clear()
     assert forecast.too_slow(X, y, None, 5, 150.0) == ""

@@ -17,6 +17,7 @@ from panlearn.core import interpretation
 SHARES = (1 / 16, 1 / 8, 1 / 4)  # of the rows
 FIRST = 100  # rows of a fit before the clock runs
 FEWEST = 200  # rows that tell something of a time
+MARGIN = 2.0  # times the limit, beyond which fits to fewer rows than the most give a model up
 SHORT = 0.02  # seconds; a time below says little of how it grows
 STEEPEST = 3.0  # no method of the library grows faster than the cube of the rows
 
@@ -47,7 +48,7 @@ def too_slow(
                     steep = np.log(seconds / known[1]) / np.log(size / known[0])
                     power = float(np.clip(steep, 1.0, STEEPEST))
                 expected = seconds * _fits(n / size, n_splits, power)
-                if expected > limit:
+                if expected > (limit if size == sizes[-1] else MARGIN * limit):
                     return (
                         f"not begun: it would take about {_spoken(expected)}, and {limit:g} s are "
                         f"allowed ({seconds:.1f} s for {size:,} of {n:,} rows)"

@@ -119,7 +119,14 @@ def score(
     )
 
 
-def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, folds: Folds) -> Any:
+def learn(
+    X: pd.DataFrame,
+    y: np.ndarray,
+    pipeline: Pipeline,
+    metric: Metric,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    shares: np.ndarray,
+) -> Any:
     """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
     try:
         sizes, train, test = learning_curve(
@@ -128,7 +135,7 @@ def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, fo
             y,
             cv=folds,
             scoring=metric.measure,
-            train_sizes=np.linspace(0.2, 1.0, 5),
+            train_sizes=shares,
             shuffle=True,
             random_state=0,
             error_score=RAISE,
