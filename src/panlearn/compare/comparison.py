@@ -249,4 +249,3 @@ def _choose(
         count = sum(key.partition(" #")[0] == name for key in chosen)
         chosen[f"{name} #{count + 1}" if count else name] = model
     return chosen
-

@@ -142,7 +142,8 @@ def _leaderboard(board: Leaderboard, prefix: str) -> str:
         f'<table class="leaderboard"><thead><tr>{"".join(heads)}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         "<p class='spread'>Mean ± standard deviation over the folds. Times are the median of the "
-        f"folds. Ties: {TIE}. Press a header to sort; press a model's name for its code.</p>{absent}"
+        f"folds. Ties: {TIE}. Press a header to sort; press a model's name for its code.</p>"
+        f"{absent}"
     )
 
 
