@@ -88,6 +88,10 @@ def test_a_model_links_to_its_code_and_the_button_copies_it(page):
     page.wait_for_function("document.querySelector('details:target .copy').textContent == 'Copied'")
 
 
+def test_models_that_were_not_compared_are_listed_under_the_leaderboard(page):
+    assert board(page).locator("li").all_text_contents() == ["Eye and Ear: each is for <images>"]
+
+
 def test_the_page_itself_does_not_scroll_sideways(page):
     overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert overflow <= 0
