@@ -136,9 +136,7 @@ def here(monkeypatch):
 def test_ctrl_c_keeps_the_leaderboard_so_far_and_its_report(run, mixed_csv, tmp_path):
     path = tmp_path / "r.html"
     models = ("--models", "Ridge,Lasso,LinearRegression,ElasticNet")
-    result = run(
-        *("compare", mixed_csv, "--target", "price", "--cv", 2, *models, "--report", path)
-    )
+    result = run(*("compare", mixed_csv, "--target", "price", "--cv", 2, *models, "--report", path))
     assert result.exit_code == 130
     assert result.stdout.splitlines()[-1] == f"report: {path.resolve()}"
     assert "Best: Ridge" in result.stdout

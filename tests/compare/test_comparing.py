@@ -152,6 +152,8 @@ def test_a_model_that_could_not_finish_is_not_begun(rng):
     board = panlearn.compare(X, y, models=[Slow(5e-6), Slow(1e-9)], cv=3, time_limit=20.0)
     assert "not begun: it would take about" in board["Slow"].error
     assert "20 s are allowed" in board["Slow"].error
+    assert board["Slow"].failed
+    assert not board["Slow"].begun
     assert not board["Slow #2"].failed
 
 

@@ -219,7 +219,8 @@ def _print(parts: list[Part]) -> None:
         left = [row.name for row in part.board.rows if row.error == NOT_RUN]
         for row in part.board.rows:
             if row.failed and row.name not in left:
-                said = Text.assemble((row.name, "red"), f" failed{where}: {row.error}")
+                how = "failed" if row.begun else "left out"
+                said = Text.assemble((row.name, "red"), f" {how}{where}: {row.error}")
                 say(out, said)
         if left:
             say(out, Text(f"{NOT_RUN}{where}: {', '.join(left)}", "red"))

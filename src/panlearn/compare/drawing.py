@@ -17,7 +17,7 @@ from panlearn.compare.scoring import reason
 
 LINES = ["C0", "C1", "C2", "C3", "C4"]  # those of the theme
 GREY = "#7f8c9a"
-THEMES = {
+THEMES: dict[str, Any] = {
     "light": {
         "ink": "#1c2430",
         "faint": "#d8dde5",

@@ -113,14 +113,16 @@ def _overview_table(frame: pd.DataFrame, metric: Metric) -> str:
 
 def _facts(board: Leaderboard) -> str:
     table = board.table
-    failed = sum(row.failed for row in board.rows)
+    failed = sum(row.failed and row.begun for row in board.rows)
+    skipped = sum(not row.begun for row in board.rows)
+    words = [f"{failed} failed"] * bool(failed) + [f"{skipped} not begun"] * bool(skipped)
     facts = {
         "task": table.task,
         "rows": f"{len(table.y):,}",
         "columns used": f"{table.X.shape[1]:,}",
         "folds": str(board.cv.n_splits),
         **({} if board.positive is None else {"positive class": str(board.positive)}),
-        "models": f"{len(board.rows) - 1}" + (f" ({failed} failed)" if failed else ""),
+        "models": f"{len(board.rows) - 1}" + (f" ({', '.join(words)})" if words else ""),
     }
     return fact_list(facts)
 
@@ -173,7 +175,8 @@ def _row(board: Leaderboard, row: Row, prefix: str) -> str:
     cells = [f'<th scope="row" data-value="{name}">{link}</th>']
     if row.failed:
         width = len(board.metrics) + 2
-        why = f'<span class="tag bad">failed</span> {escape(row.error)}'
+        tag = '<span class="tag bad">failed</span> ' if row.begun else ""
+        why = f"{tag}{escape(row.error)}"
         cells.append(f'<td class="why" colspan="{width}" data-value="">{why}</td>')
     else:
         cells += [_score_cell(board, row, metric) for metric in board.metrics]

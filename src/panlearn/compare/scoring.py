@@ -48,6 +48,11 @@ class Row:
         """Whether the model gave no scores."""
         return bool(self.error)
 
+    @property
+    def begun(self) -> bool:
+        """Whether the model was tried: some are not, for want of time or by Ctrl-C."""
+        return not self.error.startswith("not ")
+
     def mean(self, metric: Metric) -> float:
         """Mean over the folds, NaN where the model does not offer the metric."""
         return float(np.mean(self.scores[metric.name])) if metric.name in self.scores else np.nan
