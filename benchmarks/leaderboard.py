@@ -8,6 +8,7 @@ on two cores for leaderboard and report, with kernels compiled before.
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 GOAL = 180.0  # seconds
+WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 CITIES = ("Basel", "Bergen", "Cork", "Gent", "Lyon", "Oulu", "Porto", "Split", "Turin", "York")
 PLANS = ("basic", "family", "premium")
 
@@ -72,6 +74,8 @@ def main(only: str = "") -> None:
         f"read {read - begun:.1f} s, compare {compared - read:.1f} s, report "
         f"{done - compared:.1f} s, all {done - begun:.1f} s; the goal is {GOAL:.0f} s"
     )
+    used = [sum(resource.getrusage(who)[:2]) for who in WHO]
+    console.print(f"seconds of processors: {used[0]:.0f} here, {used[1]:.0f} in children")
 
 
 if __name__ == "__main__":
