@@ -136,9 +136,9 @@ def test_on_paper_every_code_is_open_and_no_table_is_cut(open_page, request, whi
     count = "document.querySelectorAll('details:not([open])').length"
     before = page.evaluate(count)
     assert before > 0
-    page.evaluate(f"addEventListener('beforeprint', () => {{ window.closed = {count}; }})")
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.leftClosed = {count}; }})")
     assert page.pdf(format="A4").startswith(b"%PDF")
-    assert page.evaluate("window.closed") == 0
+    assert page.evaluate("window.leftClosed") == 0
     assert page.evaluate(count) == before  # the screen is as it was
 
     page.emulate_media(media="print")
