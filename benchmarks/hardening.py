@@ -34,13 +34,13 @@ def tallies(junit: Path) -> tuple[dict[str, Counter[str]], list[str]]:
 
 
 def lines(junit: Path) -> list[str]:
-    """One sentence a kind of thing."""
+    """One sentence a kind of thing, each of the ways one that may be, and what ended otherwise."""
     found, failed = tallies(junit)
     said = []
     for what, outcomes in sorted(found.items()):
-        ways = ", ".join(f"{number:,} {way}" for way, number in outcomes.most_common())
+        ways = "; ".join(f"{number:,} {way}" for way, number in outcomes.most_common())
         said.append(f"{what}: {outcomes.total():,} tried; {ways}")
-    said.append(f"raw errors, NaN, crashes, hangs: {len(failed)}")
+    said.append(f"what ended otherwise (raw errors, NaN, crashes, hangs): {len(failed)}")
     return said + [f"failed: {name}" for name in failed]
 
 

@@ -153,7 +153,15 @@ def main() -> None:
     lines += [f"- ``{file}``: {_listed(ids)}" for file, ids in sorted(tests.parts.items())]
     lines += ["", f"Claims on mathematics alone: {_listed(tests.mathematics)}."]
     lines += porting(JUNIT)
-    lines += ["", "What became of hostile things (``python -m benchmarks.hardening``):", ""]
+    lines += [
+        "",
+        "What became of hostile things (``python -m benchmarks.hardening``). Every way to end that "
+        "is named is one that may be; what ended otherwise is a test that failed, and is counted "
+        "last. A *crafted file* is a model file with false contents under a right checksum: it may "
+        "be refused, or be a wrong model, which raises or answers but reads and writes nothing "
+        "outside of its arrays:",
+        "",
+    ]
     lines += [f"- {said}" for said in hardening.lines(JUNIT)]
     lines += ["", "Measured on:", "", *(f"- {m}" for m in machines), ""]
     PAGE.write_text("\n".join(lines))

@@ -116,3 +116,58 @@ def test_a_report_has_to_go_somewhere(run, tmp_path):
     result = run("compare", "--report", tmp_path / "no" / "r.html")
     assert result.exit_code == 2
     assert "no folder" in result.stderr
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Models run in this process, one after the other, and Ctrl-C comes in the midst of Lasso."""
+    from panlearn.compare import running, timed
+
+    def worker_run(self, job, name, *arguments, limit):
+        if name == "Lasso":
+            raise KeyboardInterrupt
+        return job(*self._shared, name, *arguments)
+
+    monkeypatch.setattr(running, "n_threads", lambda: 1)
+    monkeypatch.setattr(timed.TimedWorker, "run", worker_run)
+
+
+@pytest.mark.usefixtures("here")
+def test_ctrl_c_keeps_the_leaderboard_so_far_and_its_report(run, mixed_csv, tmp_path):
+    path = tmp_path / "r.html"
+    models = ("--models", "Ridge,Lasso,LinearRegression,ElasticNet")
+    result = run(*("compare", mixed_csv, "--target", "price", "--cv", 2, *models, "--report", path))
+    assert result.exit_code == 130
+    assert result.stdout.splitlines()[-1] == f"report: {path.resolve()}"
+    assert "Best: Ridge" in result.stdout
+    assert "Lasso failed: interrupted" in result.stdout
+    assert "not run: interrupted: LinearRegression, ElasticNet" in result.stdout
+    page = path.read_text("utf-8")
+    assert "Scores, fold by fold" in page
+    assert "Learning curves" not in page  # more fits, for which nobody waits any more
+
+
+def test_a_report_that_cannot_be_written_does_not_cost_the_answer(
+    run, mixed_csv, tmp_path, monkeypatch
+):
+    def full(path, data):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("panlearn.cli.comparing.write_file", full)
+    monkeypatch.setattr("panlearn.compare.report.pictures", lambda *_: [])
+    path = tmp_path / "r.html"
+    result = run(
+        *("compare", mixed_csv, "--target", "price", "--cv", 2, "--models", "Ridge"),
+        *("--report", path),
+    )
+    assert result.exit_code == 2
+    assert "Best: Ridge" in result.stdout
+    assert result.stderr == f"panlearn: {path}: No space left on device\n"
+
+
+def test_models_that_are_not_compared_are_named(run, monkeypatch):
+    said = ["One and Two: each is for images"]
+    monkeypatch.setattr("panlearn.compare.comparison.field", lambda task, X: (["Ridge"], said))
+    arguments = ("compare", "--data", "diabetes", "--cv", 2)
+    assert "not compared unless named: One and Two: each is for images" in run(*arguments).stdout
+    assert json.loads(run(*arguments, "--json").stdout)["left_out"] == said

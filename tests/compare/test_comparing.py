@@ -152,6 +152,8 @@ def test_a_model_that_could_not_finish_is_not_begun(rng):
     board = panlearn.compare(X, y, models=[Slow(5e-6), Slow(1e-9)], cv=3, time_limit=20.0)
     assert "not begun: it would take about" in board["Slow"].error
     assert "20 s are allowed" in board["Slow"].error
+    assert board["Slow"].failed
+    assert not board["Slow"].begun
     assert not board["Slow #2"].failed
 
 
@@ -165,16 +167,23 @@ def test_the_time_of_a_fit_is_forecast_by_its_growth(monkeypatch):
         return times[size]
 
     monkeypatch.setattr(forecast, "_seconds", seconds)
-    # the square of the rows: 8 s for a quarter is 128 s a fit, and 6 of them 768 s
-    said = forecast.too_slow(X, y, None, 6, 300.0)
-    assert "about 13 min" in said
-    assert "2.0 s for 2,000 of 16,000 rows" in said
-    assert asked == [100, 1000, 2000]  # the first may compile, and is small
-    assert forecast.too_slow(X, y, None, 6, 400.0) == ""
-    assert forecast.too_slow(X, y, None, 6, None) == ""
-    assert forecast.too_slow(X[:700], y[:700], None, 6, 0.1) == ""
-    times.update({1000: 0.01, 2000: 0.02, 4000: 100.0})  # too short to say how they grow
-    assert "about 40 min" in forecast.too_slow(X, y, None, 6, 300.0)
+    # the square of the rows: 128 s for all, five times 0.64 of that for the folds, 538 s together
+    said = forecast.too_slow(X, y, None, 5, 500.0)
+    assert "about 9 min" in said
+    assert "8.0 s for 4,000 of 16,000 rows" in said
+    assert asked == [100, 1000, 2000, 4000]  # the first may compile, and is small
+    # beyond twice the limit, fewer rows are enough to say so
+    assert "2.0 s for 2,000 of 16,000 rows" in forecast.too_slow(X, y, None, 5, 260.0)
+    assert forecast.too_slow(X, y, None, 5, 550.0) == ""
+    assert forecast.too_slow(X, y, None, 5, None) == ""
+    assert forecast.too_slow(X[:700], y[:700], None, 5, 0.1) == ""
+    # too short to say how they grow: in proportion, 100 s for a quarter is 400 s, and five of 320 s
+    times.update({1000: 0.01, 2000: 0.015, 4000: 100.0})
+    assert "about 33 min" in forecast.too_slow(X, y, None, 5, 20.0)
+    # as the cube it would be 4096 times 0.01 s, and 3.56 times that: no need to ask more
+    asked.clear()
+    assert forecast.too_slow(X, y, None, 5, 150.0) == ""
+    assert asked == [100, 1000]
 
 
 def test_a_forecast_times_compiled_kernels(monkeypatch):
@@ -183,7 +192,7 @@ def test_a_forecast_times_compiled_kernels(monkeypatch):
 
     def seconds(*_):
         allowed.append(interpretation.allowed)
-        return 0.1
+        return 0.3
 
     monkeypatch.setattr(forecast, "_seconds", seconds)
     X, y = pd.DataFrame(np.zeros((4000, 1))), np.zeros(4000)

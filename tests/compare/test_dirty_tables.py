@@ -84,7 +84,7 @@ def test_dates_at_the_end_of_time_are_missing_and_told():
     found = read([*days, "9999-12-31", "0001-01-01"] * 1 + ["9999-12-31"] * 10)
     assert found.values.isna().sum() == 12
     assert any(
-        "12 cells dates at the end of time" in n and "'9999-12-31'" in n for n in found.notes
+        "12 cells with dates at the end of time" in n and "'9999-12-31'" in n for n in found.notes
     )
     stamps = pd.Series(pd.to_datetime([*days, "9999-12-31"]).astype("datetime64[s]"))
     table = as_table(pd.DataFrame({"x": range(29), "when": stamps}), [0.5, 1.5] * 14 + [0.1])
@@ -101,7 +101,7 @@ def test_a_few_other_cells_are_missing_and_named(rng):
     table = as_table(pd.DataFrame({"a": texts}), np.arange(1000.0))
     assert table.X["a"].dtype == float
     assert set(np.flatnonzero(table.X["a"].isna())) == {5, 17, 30, 400}
-    assert "'a': 4 cells no number, as missing: '?', 'broken'" in said(table)
+    assert "'a': 4 cells with no number, taken as missing: '?', 'broken'" in said(table)
     keep = table.X["a"].notna().to_numpy()
     np.testing.assert_allclose(table.X["a"][keep], truth[keep], atol=1e-6)
 
@@ -246,10 +246,27 @@ class TestFiles:
         assert read_table("-")["a"].tolist() == [1.5, 2.5]
 
     @pytest.mark.parametrize(
+        ("data", "words"),
+        [
+            (b"", "standard input is empty"),
+            (gzip.compress(b""), "standard input is empty"),
+            (gzip.compress(b"a,b\n1,2\n" * 99)[:-9], "standard input is not a readable gzip"),
+            (None, "standard input is closed"),
+        ],
+    )
+    def test_standard_input_without_a_table(self, data, words, monkeypatch):
+        given = None if data is None else io.TextIOWrapper(io.BytesIO(data))
+        monkeypatch.setattr(sys, "stdin", given)
+        with pytest.raises(DataError, match=words):
+            read_table("-")
+
+    @pytest.mark.parametrize(
         ("name", "data", "words"),
         [
             ("t.csv", b"a,b\n1,2,3\n4,5,6\n", "names 2 columns and the first row has 3"),
+            ("t.csv", b"", "t.csv is empty"),
             ("t.csv.gz", b"a,b\n1,2\n", "gzip"),
+            ("t.csv.gz", gzip.compress(b""), "t.csv.gz is empty"),
             ("t.jsonl", b"a,b\n1,2\n", "one JSON object a line"),
             ("t.jsonl", b"[1]\n", "one JSON object a line"),
             ("t.xlsx", b"PK", "neither CSV"),

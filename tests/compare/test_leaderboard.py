@@ -15,8 +15,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from panlearn.compare import compare
-from panlearn.compare.comparison import _choose, make_folds
+from panlearn.compare.comparison import make_folds
 from panlearn.compare.leaderboard import BASELINE
+from panlearn.compare.models import field
 from panlearn.compare.table import as_table
 from panlearn.core.errors import DataError
 from panlearn.linear import Ridge
@@ -114,7 +115,7 @@ def test_wrappers_of_a_decision_are_compared_only_when_named():
         *make_moons(60), models=["GaussianNB", "CostSensitiveClassifier"], cv=2, time_limit=None
     )
     assert "CostSensitiveClassifier" in {row.name for row in named.rows}
-    every = _choose(None, "classification", 0)
+    every, _ = field("classification", pd.DataFrame({"a": [1.0, 2.0]}))
     assert "GaussianNB" in every
     assert not {"CostSensitiveClassifier", "AbstainingClassifier"} & set(every)
 
@@ -201,7 +202,7 @@ def test_unknown_models(diabetes):
 
 @pytest.mark.usefixtures("no_torch")
 def test_models_that_are_left_out_for_want_of_an_extra_are_noted(diabetes, monkeypatch):
-    monkeypatch.setattr("panlearn.compare.comparison._all", lambda task: ["Ridge"])
+    monkeypatch.setattr("panlearn.compare.comparison.field", lambda task, X: (["Ridge"], []))
     board = compare(*diabetes, time_limit=None)
     assert "left out neural, transformer, " in board.notes[-1]
     assert not compare(*diabetes, models=["Ridge"], time_limit=None).notes

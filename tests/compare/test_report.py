@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
@@ -7,6 +8,7 @@ import pytest
 from panlearn.compare import compare
 from panlearn.compare.recipe import load_code
 from panlearn.compare.report import Part, report
+from panlearn.compare.scoring import Row
 from panlearn.compare.table import prepare
 
 LOGISTIC = "sklearn.linear_model.LogisticRegression"
@@ -118,3 +120,13 @@ def test_without_any_model_there_is_still_a_report(make):
     _, page = make("price", "sklearn.ensemble.VotingRegressor")
     assert "No model succeeded." in page.words
     assert len(page.all("img")) == 1
+
+
+def test_what_was_not_begun_has_not_failed(part, monkeypatch):
+    monkeypatch.setattr("panlearn.compare.report.pictures", lambda *_: [])
+    slow = Row("Slow", None, error="not begun: it would take about 2 h")
+    board = replace(part.board, rows=[*part.board.rows, slow])
+    text = report([replace(part, board=board)], command="", time_limit=None)
+    assert "5 (1 failed, 1 not begun)" in text
+    assert text.count(">failed</span>") == 1
+    assert ">not begun: it would take about 2 h</td>" in text

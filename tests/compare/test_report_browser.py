@@ -1,53 +1,9 @@
 """The report in a real browser, from disk: it sorts, draws, copies, and asks no network."""
 
-import shutil
-
 import pytest
 
-from panlearn.compare import compare
-from panlearn.compare.recipe import load_code
-from panlearn.compare.report import Part, report
-from panlearn.compare.table import prepare
-
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
-
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to load the report with"),
-    # playwright's own event loop, closed late by the garbage collector.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def path(mixed_once, tmp_path_factory):
-    table = prepare(mixed_once, "bought")
-    models = [
-        "sklearn.linear_model.LogisticRegression",
-        "sklearn.linear_model.RidgeClassifier",
-        "sklearn.naive_bayes.GaussianNB",
-        "sklearn.ensemble.VotingClassifier",
-    ]
-    board = compare(table.X, table.y, models=models, cv=3, time_limit=None)
-    load = load_code("mixed.csv", "bought", "auto", None, 0)
-    part = Part("bought", board, table.notes, load)
-    page = report([part], command="panlearn compare mixed.csv", time_limit=None)
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page, encoding="utf-8")
-    return path
+# playwright's own event loop, closed late by the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
 @pytest.fixture(params=[("light", 1280), ("dark", 390)], ids=["light", "dark-narrow"])
@@ -130,6 +86,10 @@ def test_a_model_links_to_its_code_and_the_button_copies_it(page):
     assert "cross_validate" in block.locator("code").text_content()
     block.locator(".copy").click()
     page.wait_for_function("document.querySelector('details:target .copy').textContent == 'Copied'")
+
+
+def test_models_that_were_not_compared_are_listed_under_the_leaderboard(page):
+    assert board(page).locator("li").all_text_contents() == ["Eye and Ear: each is for <images>"]
 
 
 def test_the_page_itself_does_not_scroll_sideways(page):

@@ -35,6 +35,22 @@ def refuse(x):
     raise ValueError("no")
 
 
+class OddError(Exception):
+    """Cannot be unpickled: the message is not what it is made of."""
+
+    def __init__(self, first, second):
+        if not isinstance(second, str):
+            raise TypeError("a thing of two parts")
+        super().__init__(first)
+
+    def __reduce__(self):
+        return OddError, ("a", 1)
+
+
+def odd(x):
+    raise OddError("a", "b")
+
+
 @pytest.fixture
 def worker():
     with TimedWorker(np.ones(3)) as worker:
@@ -110,6 +126,42 @@ def test_the_worker_ends_with_the_process_that_started_it(number, tmp_path):
             break
         time.sleep(0.1)
     assert not _runs(worker)
+
+
+STARTING = """
+import os, signal, subprocess, sys
+from panlearn.compare.timed import TimedWorker
+
+class Ending(subprocess.Popen):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Ending
+with TimedWorker(bytes(10**7)) as worker:
+    worker.run(len, limit=300)
+"""
+
+
+def test_a_worker_that_is_starting_ends_without_a_word():
+    """The parent is ended before it has sent anything; what starts then has nothing to read."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", STARTING]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGTERM
+    assert done.stderr == ""
+    for _ in range(300):
+        if not _runs(int(done.stdout)):
+            break
+        time.sleep(0.1)
+    assert not _runs(int(done.stdout))
+
+
+def test_a_result_that_cannot_be_read_costs_no_other_job(worker):
+    with pytest.raises(TypeError, match="a thing of two parts"):
+        worker.run(odd, limit=30)
+    assert worker.run(total, limit=30)[1] == 3.0
 
 
 def _runs(pid):

@@ -24,6 +24,10 @@ ROOM = 1 << 31  # bytes that one may take
 KINDS = ("f4", "f8", "i4", "i8", "u1", "?")
 WHOLE = (-1, -(10**6), 10**6, 2**31 - 1, 127, 0, 1)
 REAL = (np.nan, np.inf, -np.inf, 1e300, -1.0, 0.0)
+# How a crafted file may end; the words are those of the status page.
+REFUSED = "refused at load"
+FAILED = "loaded, an ordinary error when asked"
+ANSWERED = "loaded, an answer when asked"
 OTHERS = (0, -1, 1, 7, 10**6, True, None, 2.5, "nonsense", [])
 
 
@@ -153,7 +157,7 @@ def ask(model, X, y):
 
 
 def outcome(path, X, y):
-    """How a file ends: it is refused, its model fails, or it answers whatever it may."""
+    """How a file ends: it is refused, its model raises, or it answers whatever it may."""
     import panlearn
     from panlearn.core.persistence import ModelFileError
 
@@ -161,9 +165,9 @@ def outcome(path, X, y):
     signal.alarm(LIMIT)
     try:
         model = panlearn.load(path)
-        kind = "answered" if ask(model, X, y) else "failed"
+        kind = ANSWERED if ask(model, X, y) else FAILED
     except ModelFileError:
-        kind = "refused"
+        kind = REFUSED
     except OutOfBoundsError as error:
         kind = f"out of bounds: {error}"
     except TooLongError:
@@ -199,7 +203,7 @@ def main(folder, seed, count):
             metadata, arrays = read_tensors(path)
             structure = json.loads(metadata["structure"])
             X, y = Library.problem(classes[path.stem], n=30)
-            if outcome(path, X, y) != "answered":  # else a question that is wrong would hide much
+            if outcome(path, X, y) != ANSWERED:  # else a question that is wrong would hide much
                 wrong.append(f"{path.stem} as it was saved: does not answer")
             rng = np.random.default_rng([int(seed), sum(map(ord, path.stem))])
             for _ in range(int(count)):
@@ -208,7 +212,7 @@ def main(folder, seed, count):
                 write(file, metadata, *parts)
                 kind = outcome(file, X, y)
                 outcomes[kind.partition(":")[0]] += 1
-                if kind not in ("refused", "failed", "answered"):
+                if kind not in (REFUSED, FAILED, ANSWERED):
                     wrong.append(f"{path.stem}, {done}: {kind}")
     print(json.dumps({"outcomes": outcomes, "wrong": wrong}))
 

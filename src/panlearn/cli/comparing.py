@@ -131,18 +131,19 @@ def compare(
             parts.append(Part(title, board, prepared.notes, load))
             if board.interrupted:
                 break
-        if as_code:
-            return 0
-        if report_path is not None:
-            bar.update(line, description="report")
-            page = report(parts, command=command_line(), time_limit=time_limit)
-            write_file(report_path, page.encode())
+    if as_code:
+        return 0
     if as_json:
         records = [{"source": part.title, **_record(part, report_path)} for part in parts]
         write_json(records[0] if len(sources) == 1 else records)
     else:
         _print(parts)
-        if report_path is not None:
+    if report_path is not None:  # last: whatever keeps it from being written, the answer is there
+        with progress_bar() as bar:
+            bar.add_task("report", total=None)
+            page = report(parts, command=command_line(), time_limit=time_limit)
+        write_file(report_path, page.encode())
+        if not as_json:
             click.echo(f"report: {Path(report_path).resolve()}")
     boards = [part.board for part in parts]
     if any(board.interrupted for board in boards):
@@ -192,6 +193,7 @@ def _record(part: Part, report_path: str | None) -> dict:
             for rank, row in enumerate(board.rows, 1)
         ],
         "data": [*part.notes, *board.notes],
+        "left_out": board.left_out,
         "report": None if report_path is None else str(Path(report_path).resolve()),
     }
 
@@ -200,20 +202,28 @@ def _print(parts: list[Part]) -> None:
     """Write the one leaderboard, or the places on several data sets and the failures."""
     from rich.text import Text
 
+    from panlearn.compare.running import NOT_RUN
+
     out = console()
     if len(parts) == 1:
         part = parts[0]
         for note in (*part.notes, *part.board.notes):
             say(out, Text(f"· {note}", "dim"))
+        for why in part.board.left_out:
+            say(out, Text(f"· not compared unless named: {why}", "dim"))
         _print_board(out, part.board)
     else:
         _print_overview(out, {part.title: part.board for part in parts})
     for part in parts:
         where = "" if len(parts) == 1 else f" on {part.title}"
+        left = [row.name for row in part.board.rows if row.error == NOT_RUN]
         for row in part.board.rows:
-            if row.failed:
-                said = Text.assemble((row.name, "red"), f" failed{where}: {row.error}")
+            if row.failed and row.name not in left:
+                how = "failed" if row.begun else "left out"
+                said = Text.assemble((row.name, "red"), f" {how}{where}: {row.error}")
                 say(out, said)
+        if left:
+            say(out, Text(f"{NOT_RUN}{where}: {', '.join(left)}", "red"))
         for row in part.board.rows:
             if row.warnings and not row.failed:
                 words = f"{row.name} warned{where}: {'; '.join(row.warnings)}"

@@ -83,8 +83,8 @@ def read_cells(column: pd.Series, style: str | None = None) -> Reading | None:
         return None
     notes = [*more]
     for what, rows in (
-        ("dates at the end of time, as missing", placeholders),
-        (f"no {chosen.split()[0]}, as missing", lost & ~placeholders),
+        ("with dates at the end of time, taken as missing", placeholders),
+        (f"with no {chosen.split()[0]}, taken as missing", lost & ~placeholders),
     ):
         if rows.any():
             shown = ", ".join(repr(t) for t in texts[rows].head(3))

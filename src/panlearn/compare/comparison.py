@@ -24,14 +24,8 @@ from panlearn.compare.metrics import (
     metrics_for,
     positive_class,
 )
-from panlearn.compare.models import (
-    BY_NAME,
-    estimators,
-    families_left_out,
-    find_estimator,
-    first_try,
-)
-from panlearn.compare.running import Progress, run_each, silent
+from panlearn.compare.models import families_left_out, field, find_estimator, first_try
+from panlearn.compare.running import Progress, run_each, said_of_threads, silent
 from panlearn.compare.scoring import Folds, reason, score
 from panlearn.compare.table import Table, Task, as_table, prepare
 from panlearn.core.errors import DataError
@@ -65,7 +59,7 @@ def compare(
         and there is no target.
     models : iterable of str or estimator, optional
         Names of the library's estimators, paths such as ``"sklearn.svm.SVC"``, or estimators. All
-        of the library's that suit the task, if None.
+        of the library's that suit the task and the columns, if None.
     metric : str or iterable of str, optional
         Names of scikit-learn's scorers; the first ranks, all are shown. By default numbers are
         ranked by R² and classes by log loss, but two of which one is rarer than a quarter by the
@@ -80,8 +74,9 @@ def compare(
         Use a random sample of so many rows.
     time_limit : float, optional
         Seconds that one model may take, for all folds and the final fit together; then its process
-        is killed and the row says so. A model that would take twice as long by what fits to a few
-        of the rows take is not begun. None: no limit, and no process of its own.
+        is killed and the row says so. A model that would take longer by what fits to a few of the
+        rows take is not begun. Up to four models run at a time, and share the cores. None: no
+        limit, and no process of its own.
     random_state : int
         Seed of the folds and of every model that takes one.
     progress : callable
@@ -138,8 +133,12 @@ def compare(
             f"each model decides at the threshold that is best for {decide.metric.name} within the "
             "rows that it learns from"
         )
+    left_out: list[str] = []
+    if models is None:
+        models, left_out = field(data.task, data.X)
+        notes += families_left_out()
     chosen = _choose(models, data.task, random_state)
-    notes += families_left_out() if models is None else []
+    notes += said_of_threads(time_limit)
     found, interrupted = run_each(
         chosen,
         (data.X, data.y),
@@ -159,7 +158,9 @@ def compare(
     if not names and data.task == "classification":
         notes.append(_ranked_by(metrics[0], data.y))
     found.sort(key=lambda row: place(row, metrics))
-    return Leaderboard(found, data, metrics, folds, tuple(notes), interrupted, about)
+    return Leaderboard(
+        found, data, metrics, folds, tuple(notes), interrupted, about, tuple(left_out)
+    )
 
 
 def _ranked_by(metric: Metric, y: np.ndarray) -> str:
@@ -231,12 +232,12 @@ def make_folds(table: Table, cv: int, random_state: int) -> tuple[Folds, list[st
 
 
 def _choose(
-    models: Iterable[str | BaseEstimator] | None, task: str, random_state: int
+    models: Iterable[str | BaseEstimator], task: str, random_state: int
 ) -> dict[str, BaseEstimator | str]:
     """Collect the models by name, the baseline first; one that needs arguments is its error."""
     dummy = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
     chosen: dict[str, BaseEstimator | str] = {BASELINE: dummy}
-    for model in _all(task) if models is None else models:
+    for model in models:
         name = type(model).__name__
         if isinstance(model, str):
             cls = find_estimator(model, task)
@@ -248,7 +249,3 @@ def _choose(
         count = sum(key.partition(" #")[0] == name for key in chosen)
         chosen[f"{name} #{count + 1}" if count else name] = model
     return chosen
-
-
-def _all(task: str) -> list[str]:
-    return [name for name in estimators(task) if name not in BY_NAME]

@@ -18,7 +18,7 @@ import panlearn
 from panlearn.compare.leaderboard import BASELINE, Leaderboard, place
 from panlearn.compare.metrics import Metric
 from panlearn.compare.models import build, families_left_out, unknown
-from panlearn.compare.running import Progress, run_each, silent
+from panlearn.compare.running import Progress, run_each, said_of_threads, silent
 from panlearn.compare.scoring import Row, distinct, reason
 from panlearn.compare.table import Table, as_table
 from panlearn.core.density import Density
@@ -163,8 +163,8 @@ def compare_density(
         progress=progress,
     )
     rows.sort(key=lambda row: place(row, METRICS))
-    notes = tuple(families_left_out() if models is None else [])
-    return Leaderboard(rows, table, METRICS, folds, notes, interrupted)
+    notes = [*(families_left_out() if models is None else []), *said_of_threads(time_limit)]
+    return Leaderboard(rows, table, METRICS, folds, tuple(notes), interrupted)
 
 
 def measure(X: pd.DataFrame, name: str, pipeline: Pipeline, folds: KFold, seed: int) -> Row:

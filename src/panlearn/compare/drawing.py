@@ -15,11 +15,19 @@ from matplotlib.figure import Figure
 
 from panlearn.compare.scoring import reason
 
-LINES = ["#3b6fe0", "#e4572e", "#17a398", "#b14aed", "#f2a541"]
+LINES = ["C0", "C1", "C2", "C3", "C4"]  # those of the theme
 GREY = "#7f8c9a"
-THEMES = {
-    "light": {"ink": "#1c2430", "faint": "#d8dde5"},
-    "dark": {"ink": "#e6eaf0", "faint": "#3a4352"},
+THEMES: dict[str, Any] = {
+    "light": {
+        "ink": "#1c2430",
+        "faint": "#d8dde5",
+        "lines": ["#3b6fe0", "#e4572e", "#17a398", "#b14aed", "#c77f12"],
+    },
+    "dark": {
+        "ink": "#e6eaf0",
+        "faint": "#3a4352",
+        "lines": ["#86a9ff", "#ff8a66", "#4fd1c5", "#d19bff", "#f2b86b"],
+    },
 }
 
 
@@ -87,9 +95,9 @@ def _quieten(axes: Axes) -> None:
         text.set_parse_math(False)
 
 
-def _style(ink: str, faint: str) -> Any:
+def _style(ink: str, faint: str, lines: list[str]) -> Any:
     return {
-        "axes.prop_cycle": cycler(color=LINES),
+        "axes.prop_cycle": cycler(color=lines),
         "axes.edgecolor": faint,
         "axes.labelcolor": ink,
         "axes.spines.top": False,

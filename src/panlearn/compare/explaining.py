@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,10 +53,14 @@ def _dependence(board: Leaderboard, row: Row, name: str) -> Plot:
     else:
         values = X[name].value_counts().index[:MOST_CATEGORIES].to_numpy()
     answer, what, lines = _answers(board, row)
+    dated = _dated(board, name)
+
+    @cache  # for both themes
+    def answers() -> np.ndarray:
+        return partial_dependence(answer, some, name, values)
 
     def draw(ax: Axes) -> None:
-        found = partial_dependence(answer, some, name, values)
-        dated = board.table.styles.get(name, "").startswith("date")
+        found = answers()
         where: Any = pd.to_datetime(values, unit="D") if numeric and dated else values
         places: Any = where if numeric else np.arange(len(values))
         if found.ndim == 2:
@@ -122,7 +127,7 @@ def most_wrong(board: Leaderboard, row: Row) -> Section:
     rows = []
     for k, (_, values) in zip(order, shown.iterrows(), strict=True):
         size = [float(error[k] if word == "off by" else 1 - error[k])] if word else []
-        beside = [_cell(values[name]) for name in columns]
+        beside = [_cell(values[name], _dated(board, name)) for name in columns]
         rows.append((int(board.table.row_number(k)), _cell(y[k]), _cell(said[k]), *size, *beside))
     return Section(
         "Rows that it gets most wrong",
@@ -144,8 +149,15 @@ def _is_short(column: pd.Series) -> bool:
     return column.nunique() <= 50
 
 
-def _cell(value: Any) -> Any:
+def _dated(board: Leaderboard, name: str) -> bool:
+    """Whether the numbers of a column are days since 1970."""
+    return board.table.styles.get(name, "").startswith("date")
+
+
+def _cell(value: Any, dated: bool = False) -> Any:
     """A value of the data as people read it."""
     if isinstance(value, float | np.floating):
-        return float("nan") if np.isnan(value) else f"{value:.6g}"
+        if np.isnan(value):
+            return float("nan")
+        return str(pd.to_datetime(value, unit="D").date()) if dated else f"{value:.6g}"
     return short(str(value))

@@ -81,22 +81,28 @@ class _Source:
     """Bytes that can be opened again and again: a file as it lies there, all else in memory."""
 
     def __init__(self, path: str | Path) -> None:
-        self.name, self._data = str(path), b""
-        self._path = Path(path)
+        self.name, self._path = str(path), Path(path)
+        self._data: bytes | None = None
         if self.name == "-":
-            self.name, self._data = "standard input", sys.stdin.buffer.read()
+            self.name = "standard input"
+            if sys.stdin is None:
+                raise DataError("standard input is closed: pipe a table into it")
+            self._data = sys.stdin.buffer.read()
+            if self._data.startswith(b"\x1f\x8b"):
+                self._data = self._unzipped(self._data)
         elif self._path.suffix.lower() == ".gz":
-            try:
-                self._data = gzip.decompress(self._path.read_bytes())
-            except (OSError, EOFError, zlib.error) as error:
-                raise DataError(f"{path} is not a readable gzip file: {error}") from None
-        if path == "-" and self._data.startswith(b"\x1f\x8b"):
-            self._data = gzip.decompress(self._data)
+            self._data = self._unzipped(self._path.read_bytes())
         with self.open() as file:
             start = file.read(64)
         if not start:
             raise DataError(f"{self.name} is empty")
         self.kind = self._kind(start)
+
+    def _unzipped(self, data: bytes) -> bytes:
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{self.name} is not a readable gzip file: {error}") from None
 
     def _kind(self, start: bytes) -> str:
         if self.name == "standard input":
@@ -111,7 +117,7 @@ class _Source:
 
     def open(self) -> Any:
         """A binary file at its beginning."""
-        return io.BytesIO(self._data) if self._data else self._path.open("rb")
+        return self._path.open("rb") if self._data is None else io.BytesIO(self._data)
 
     def text(self, encoding: str, **options: Any) -> Any:
         """A text file at its beginning."""

@@ -17,19 +17,20 @@ from panlearn.core import interpretation
 SHARES = (1 / 16, 1 / 8, 1 / 4)  # of the rows
 FIRST = 100  # rows of a fit before the clock runs
 FEWEST = 200  # rows that tell something of a time
-MARGIN = 2.0  # a model is given up if it would take so many times the limit
-SHORT = 0.05  # seconds; a time below says little of how it grows
+MARGIN = 2.0  # times the limit, beyond which fits to fewer rows than the most give a model up
+SHORT = 0.02  # seconds; a time below says little of how it grows
 STEEPEST = 3.0  # no method of the library grows faster than the cube of the rows
 
 
 def too_slow(
-    X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, fits: int, limit: float | None
+    X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, n_splits: int, limit: float | None
 ) -> str:
-    """Say why a pipeline cannot be fitted so many times within the limit, or nothing.
+    """Say why a pipeline cannot be fitted to each fold and to all rows in time, or nothing.
 
     The time is taken to grow as a power of the rows, at least in proportion and at most as their
     cube, by what fits to growing parts of the rows take. A first, small one is not counted: it may
-    compile. Where a fit fails nothing is said, for the comparison will say it.
+    compile. No more are made than it takes to see that even a cube stays within the limit. Where a
+    fit fails nothing is said, for the comparison will say it.
     """
     n = len(y)
     sizes = [int(n * share) for share in SHARES if n * share >= FEWEST]
@@ -46,16 +47,23 @@ def too_slow(
                 if known is not None and known[1] > SHORT:
                     steep = np.log(seconds / known[1]) / np.log(size / known[0])
                     power = float(np.clip(steep, 1.0, STEEPEST))
-                expected = fits * seconds * (n / size) ** power
-                if expected > MARGIN * limit:
+                expected = seconds * _fits(n / size, n_splits, power)
+                if expected > (limit if size == sizes[-1] else MARGIN * limit):
                     return (
                         f"not begun: it would take about {_spoken(expected)}, and {limit:g} s are "
                         f"allowed ({seconds:.1f} s for {size:,} of {n:,} rows)"
                     )
+                if seconds * _fits(n / size, n_splits, STEEPEST) <= limit:
+                    return ""
                 known = size, seconds
         except Exception:
             return ""
     return ""
+
+
+def _fits(ratio: float, n_splits: int, power: float) -> float:
+    """How many fits to a part of the rows take as long as those to the folds and to all rows."""
+    return ratio**power * (n_splits * (1 - 1 / n_splits) ** power + 1)
 
 
 def _seconds(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, size: int) -> float:

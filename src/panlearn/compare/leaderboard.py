@@ -40,6 +40,8 @@ class Leaderboard:
         Whether Ctrl-C ended the comparison early.
     positive : label
         The class of two that curves and scores of one class are about.
+    left_out : tuple of str
+        The models that were not compared though none was named, and why.
     """
 
     rows: list[Row]
@@ -49,6 +51,7 @@ class Leaderboard:
     notes: tuple[str, ...] = ()
     interrupted: bool = False
     positive: Any = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def best(self) -> Row | None:

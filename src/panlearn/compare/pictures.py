@@ -33,12 +33,15 @@ from panlearn.compare.leaderboard import BASELINE, Leaderboard
 from panlearn.compare.score_pictures import cost_and_quality, fold_scores
 from panlearn.compare.scoring import Row, learn
 from panlearn.compare.timed import JobCrashedError, TimedWorker
+from panlearn.core.errors import count
 from panlearn.plot import CoefficientsDisplay
 
 MOST_MODELS = 5
 MOST_CLASSES = 6
 MOST_COLUMNS = 20
 MOST_CURVES, QUICK = 3, 5.0  # models whose learning is drawn; seconds of the others' comparison
+SHARES = np.geomspace(0.2, 1.0, 4)  # of the rows that a model learns from
+ENOUGH = 15.0  # seconds for the curve of the best; a slow one is that of fewer folds
 
 
 def pictures(board: Leaderboard, time_limit: float | None, curve: bool = True) -> list[Picture]:
@@ -201,17 +204,27 @@ def _regression(board: Leaderboard, best: Row) -> Iterator[Plot]:
 
 
 def _learning_curves(board: Leaderboard, best: Row, time_limit: float | None) -> Plot:
-    """Scores of the best and of what comes next against the rows that they learn from."""
+    """Scores of the best and of what comes next against the rows that they learn from.
+
+    What all rows of a fold give is known of the others from the comparison.
+    """
     metric = next(m for m in board.metrics if m.name in best.scores)
     others = [r for r in board.rows if r not in (best, board.baseline) and metric.name in r.scores]
+    folds = list(board.cv.split(board.table.X, board.table.y))
+    most = max(1, int(ENOUGH / (best.fit_seconds * SHARES.sum() + 1e-9)))
     curves: dict[str, Any] = {}
     with TimedWorker(board.table.X, board.table.y) as worker:
         for row in [best, *[r for r in others if r.total_seconds < QUICK][: MOST_CURVES - 1]]:
             model = clone(row.compared or row.pipeline)
+            some, shares = (folds[:most], SHARES) if row is best else (folds, SHARES[:-1])
             try:
-                found = worker.run(learn, model, metric, board.cv, limit=time_limit)
+                found = worker.run(learn, model, metric, some, shares, limit=time_limit)
             except (TimeoutError, JobCrashedError) as error:
                 found = str(error)
+            if row is not best and not isinstance(found, str):
+                sizes, train, test = found
+                whole = row.scores[metric.name][None]
+                found = [*sizes, len(folds[0][0])], train, np.concatenate([test, whole])
             curves[row.name] = found
 
     def draw(ax: Axes) -> None:
@@ -228,10 +241,11 @@ def _learning_curves(board: Leaderboard, best: Row, time_limit: float | None) ->
         ax.set(xlabel="rows to learn from", ylabel=f"{metric.name}{of_class(metric.positive)}")
         legend_below(ax)
 
+    of_fewer = "" if most >= len(folds) else f"; of the best, {count(most, 'fold')}"
     return Plot(
         "Learning curves",
         "On rows held out: where a curve still gets better, more rows will help"
-        f"{_positive(metric.positive)}.",
+        f"{_positive(metric.positive)}{of_fewer}.",
         f"{metric.name} of {', '.join(curves)} against the number of training rows.",
         draw,
         height=5.2,

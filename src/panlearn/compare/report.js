@@ -55,3 +55,13 @@ function open() {
 }
 addEventListener("hashchange", open);
 open();
+
+// On paper nothing can be opened.
+let closed = [];
+addEventListener("beforeprint", () => {
+  closed = [...document.querySelectorAll("details:not([open])")];
+  for (const one of closed) one.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const one of closed) one.open = false;
+});

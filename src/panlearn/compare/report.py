@@ -59,7 +59,8 @@ def report(parts: list[Part], *, command: str, time_limit: float | None) -> str:
 def _sections(part: Part, prefix: str, time_limit: float | None) -> list[tuple[str, str, str]]:
     """Write the id, the title and the content of each section on one data set."""
     board = part.board
-    drawn = "".join(map(figure, pictures(board, time_limit, curve=not prefix)))
+    curve = not prefix and not board.interrupted  # who stops a comparison does not want more fits
+    drawn = "".join(map(figure, pictures(board, time_limit, curve)))
     code = "".join(_code(board, row, part.load, prefix) for row in board.rows)
     answers = verdict(board)
     wrong = None
@@ -112,14 +113,16 @@ def _overview_table(frame: pd.DataFrame, metric: Metric) -> str:
 
 def _facts(board: Leaderboard) -> str:
     table = board.table
-    failed = sum(row.failed for row in board.rows)
+    failed = sum(row.failed and row.begun for row in board.rows)
+    skipped = sum(not row.begun for row in board.rows)
+    words = [f"{failed} failed"] * bool(failed) + [f"{skipped} not begun"] * bool(skipped)
     facts = {
         "task": table.task,
         "rows": f"{len(table.y):,}",
         "columns used": f"{table.X.shape[1]:,}",
         "folds": str(board.cv.n_splits),
         **({} if board.positive is None else {"positive class": str(board.positive)}),
-        "models": f"{len(board.rows) - 1}" + (f" ({failed} failed)" if failed else ""),
+        "models": f"{len(board.rows) - 1}" + (f" ({', '.join(words)})" if words else ""),
     }
     return fact_list(facts)
 
@@ -133,12 +136,16 @@ def _leaderboard(board: Leaderboard, prefix: str) -> str:
     heads += [_head("fit", "number", "ascending"), _head("predict", "number", "ascending")]
     rows = "".join(_row(board, row, prefix) for row in board.rows)
     label = f"{prefix}leaderboard"
+    absent = "".join(f"<li>{escape(why)}</li>" for why in board.left_out)
+    if absent:
+        absent = f"<p class='spread'>Not compared unless named:</p><ul class='spread'>{absent}</ul>"
     return (
         f'<div class="card scroll" tabindex="0" role="region" aria-labelledby="{label}">'
         f'<table class="leaderboard"><thead><tr>{"".join(heads)}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         "<p class='spread'>Mean ± standard deviation over the folds. Times are the median of the "
         f"folds. Ties: {TIE}. Press a header to sort; press a model's name for its code.</p>"
+        f"{absent}"
     )
 
 
@@ -168,7 +175,8 @@ def _row(board: Leaderboard, row: Row, prefix: str) -> str:
     cells = [f'<th scope="row" data-value="{name}">{link}</th>']
     if row.failed:
         width = len(board.metrics) + 2
-        why = f'<span class="tag bad">failed</span> {escape(row.error)}'
+        tag = '<span class="tag bad">failed</span> ' if row.begun else ""
+        why = f"{tag}{escape(row.error)}"
         cells.append(f'<td class="why" colspan="{width}" data-value="">{why}</td>')
     else:
         cells += [_score_cell(board, row, metric) for metric in board.metrics]

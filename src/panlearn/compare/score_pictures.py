@@ -26,7 +26,7 @@ def fold_scores(board: Leaderboard) -> Plot:
             colour = GREY if row.name == BASELINE else LINES[0]
             values, mean = row.scores[metric.name], row.mean(metric)
             inside = values[(values >= low) & (values <= high)]
-            ax.plot(inside, np.full(len(inside), place), "o", color=colour, alpha=0.35, ms=6)
+            ax.plot(inside, np.full(len(inside), place), "o", color=colour, alpha=0.5, ms=6)
             if low <= mean <= high:
                 ax.plot(mean, place, "|", color=colour, ms=18, mew=2.5)
             else:
@@ -62,7 +62,7 @@ def cost_and_quality(board: Leaderboard) -> Plot:
     def draw(ax: Axes) -> None:
         for row in rows:
             k = front.index(row) if row in front else None
-            style: Any = {"color": GREY, "alpha": 0.5, "ms": 6}
+            style: Any = {"color": GREY, "alpha": 0.7, "ms": 6}
             if k is not None:
                 style = {"color": LINES[k % len(LINES)], "label": short(row.name), "ms": 9}
             shown = np.clip(row.mean(metric), low, high)

@@ -11,17 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.inspection import permutation_importance
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate, learning_curve
 from sklearn.pipeline import Pipeline
 
 from panlearn.compare.decisions import settled, undecided
 from panlearn.compare.forecast import too_slow
+from panlearn.compare.importance import importance
 from panlearn.compare.metrics import Metric, offered
 
 Folds: TypeAlias = KFold | StratifiedKFold
-SHUFFLES = 5  # of each column, for its importance
-MOST_SHUFFLED, FEWEST_SHUFFLED = 1000, 50  # rows of them
 RAISE: Any = "raise"  # scikit-learn's default, NaN, hides the type from checkers
 
 
@@ -49,6 +47,11 @@ class Row:
     def failed(self) -> bool:
         """Whether the model gave no scores."""
         return bool(self.error)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the model was tried: some are not, for want of time or by Ctrl-C."""
+        return not self.error.startswith("not ")
 
     def mean(self, metric: Metric) -> float:
         """Mean over the folds, NaN where the model does not offer the metric."""
@@ -80,7 +83,7 @@ def score(
     measured = offered(pipeline, metrics)
     if not measured:
         return Row(name, pipeline, error="it has no predict")
-    if slow := too_slow(X, y, pipeline, folds.n_splits + 1, limit):
+    if slow := too_slow(X, y, pipeline, folds.n_splits, limit):
         return Row(name, pipeline, error=slow)
     compared = clone(pipeline)
     with warnings.catch_warnings(record=True) as caught:
@@ -98,7 +101,9 @@ def score(
             )
             predictions, seconds = _out_of_fold(result, X, len(y))
             pipeline.fit(X, y)
-            worth = _importance(result, X, y, measured[0], perf_counter() - start)
+            first, held_out = result["estimator"][0], result["indices"]["test"][0]
+            spent = perf_counter() - start
+            worth = importance(first, X.iloc[held_out], y[held_out], measured[0], spent)
         except Exception as error:
             plain = undecided(pipeline)
             if plain is not None and "constant predictions" in str(error):
@@ -119,37 +124,14 @@ def score(
     )
 
 
-def _importance(
-    result: dict[str, Any], X: pd.DataFrame, y: np.ndarray, metric: Metric, spent: float
-) -> dict[str, float]:
-    """How much worse the first fold's model gets on rows held out if a column is shuffled.
-
-    It takes a small part of what the comparison took: with slow answers, fewer rows do. A model
-    that cannot be asked so, as where rows of one class alone are left, has none.
-    """
-    model = result["estimator"][0]
-    order = np.random.default_rng(0).permutation(result["indices"]["test"][0])
-    held_out = order[:MOST_SHUFFLED]
-    begun = perf_counter()
-    metric.measure(model, X.iloc[held_out], y[held_out])
-    expected = (perf_counter() - begun) * SHUFFLES * X.shape[1]
-    share = min(1.0, max(0.2 * spent, 0.2) / max(expected, 1e-9))
-    some = held_out[: max(FEWEST_SHUFFLED, int(share * len(held_out)))]
-    try:
-        found = permutation_importance(
-            model,
-            X.iloc[some],
-            y[some],
-            scoring=metric.measure,
-            n_repeats=SHUFFLES,
-            random_state=0,
-        )
-    except ValueError:
-        return {}
-    return dict(zip(X.columns, found.importances_mean.tolist(), strict=True))
-
-
-def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, folds: Folds) -> Any:
+def learn(
+    X: pd.DataFrame,
+    y: np.ndarray,
+    pipeline: Pipeline,
+    metric: Metric,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    shares: np.ndarray,
+) -> Any:
     """Score fits to growing parts of the rows, in the child process; a failure is its reason."""
     try:
         sizes, train, test = learning_curve(
@@ -158,7 +140,7 @@ def learn(X: pd.DataFrame, y: np.ndarray, pipeline: Pipeline, metric: Metric, fo
             y,
             cv=folds,
             scoring=metric.measure,
-            train_sizes=np.linspace(0.2, 1.0, 5),
+            train_sizes=shares,
             shuffle=True,
             random_state=0,
             error_score=RAISE,

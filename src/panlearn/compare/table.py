@@ -242,7 +242,7 @@ def tidy_column(column: pd.Series, style: str | None = None) -> Reading:
     values = column.astype("float64")
     if infinite := int(np.isinf(values).sum()):
         finite = values.replace([np.inf, -np.inf], np.nan)
-        return Reading(finite, "", (f"{count(infinite, 'infinite value')} as missing",))
+        return Reading(finite, "", (f"{count(infinite, 'infinite value')}, taken as missing",))
     return Reading(values, "", ())
 
 
@@ -260,7 +260,8 @@ def _days(column: pd.Series) -> Reading | None:
     far = texts[texts.str.match(r"(0001|9999)-")]
     if len(far):
         notes.append(
-            f"{count(len(far), 'cell')} dates at the end of time, as missing: {far.iloc[0][:10]!r}"
+            f"{count(len(far), 'cell')} with dates at the end of time, taken as missing: "
+            f"{far.iloc[0][:10]!r}"
         )
         column = column.mask(column.index.isin(far.index))
     stamps = pd.to_datetime(column, errors="coerce", utc=True)

@@ -1,0 +1,65 @@
+"""A browser, and a report to look at with it."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from panlearn.compare import compare
+from panlearn.compare.recipe import load_code
+from panlearn.compare.report import Part, report
+from panlearn.compare.table import prepare
+
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+MODELS = [
+    "sklearn.linear_model.LogisticRegression",
+    "sklearn.linear_model.RidgeClassifier",
+    "sklearn.naive_bayes.GaussianNB",
+    "sklearn.ensemble.VotingClassifier",
+]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, where there is one."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium to load the report with")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="session")
+def part(mixed_once):
+    """What a report tells of one data set: models that do well, one that fails."""
+    table = prepare(mixed_once, "bought")
+    board = compare(table.X, table.y, models=MODELS, cv=3, time_limit=None)
+    board = replace(board, left_out=("Eye and Ear: each is for <images>",))
+    load = load_code("mixed.csv", "bought", "auto", None, 0)
+    return Part("bought", board, table.notes, load)
+
+
+@pytest.fixture(scope="session")
+def path(part, tmp_path_factory):
+    """The report on one data set."""
+    return _written([part], tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def path_of_two(part, tmp_path_factory):
+    """The report on two, which opens with a table of every model's place on each."""
+    other = Part("again", part.board, part.notes, part.load)
+    return _written([part, other], tmp_path_factory)
+
+
+def _written(parts, tmp_path_factory):
+    page = report(parts, command="panlearn compare mixed.csv", time_limit=None)
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
