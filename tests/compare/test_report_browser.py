@@ -81,8 +81,9 @@ def test_a_missing_number_sorts_last_both_ways(page):
 def test_a_model_links_to_its_code_and_the_button_copies_it(page):
     assert page.locator("details[open] summary").all_text_contents() == [names(page)[0]]  # the best
     board(page).locator("tbody tr:not(.best):not(.baseline) a").first.click()
+    block = page.locator("details:target[open]")
+    block.wait_for()  # the link is followed first, and then its code is opened
     assert page.locator("details[open]").count() == 2
-    block = page.locator("details:target")
     assert "cross_validate" in block.locator("code").text_content()
     block.locator(".copy").click()
     page.wait_for_function("document.querySelector('details:target .copy').textContent == 'Copied'")
