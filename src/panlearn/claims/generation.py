@@ -49,7 +49,7 @@ def _stepwise(decoder: Any, ids: Any) -> Any:
 def _compiled(decoder: Any, ids: Any) -> Any:
     """Scores after each token in compiled loops; each row begins a column after the last."""
     n_rows, n = ids.shape
-    plain, starts = PlainDecoder(decoder), np.arange(n_rows)
+    plain, starts = PlainDecoder(decoder, n_rows), np.arange(n_rows)
     cache = Cache(decoder, starts.tolist(), n + n_rows)
     found = torch.zeros(n_rows, n, 11)
     for column in range(n + n_rows - 1):
