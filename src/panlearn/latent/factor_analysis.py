@@ -203,10 +203,11 @@ def with_best_loadings(
 def _climbed(root: np.ndarray, noise: np.ndarray, floor: np.ndarray, k: int) -> Factors:
     """What quasi-Newton steps in the logarithms of the noise lead to, the loadings always best.
 
-    The features are taken with a variance of one, so that their units do not matter.
+    The features are taken with a variance of one, so that their units do not matter, but for those
+    that vary less than the floor.
     """
     variance = np.einsum("ij,ij->j", root, root)
-    unit = np.where(variance > 0, variance, 1.0)
+    unit = np.maximum(variance, floor)
     whitened = root / np.sqrt(unit)
     # two threads take ten times as long for small matrices as one
     with one_blas_thread() if root.size <= SMALL else contextlib.nullcontext():
