@@ -193,12 +193,16 @@ def _assign_few(
 ) -> float:
     """Do what `_assign` does by products of all rows with all centres, which nobody remembers."""
     rows = X - origin
-    labels[:] = (half - rows @ centres.T).argmin(axis=1)
-    member = np.zeros((len(rows), len(centres)))
-    member[np.arange(len(rows)), labels] = 1.0 if weight is None else weight
-    count += member.sum(axis=0)
-    total += member.T @ rows
-    return float(member.sum(axis=1) @ ((rows - centres[labels]) ** 2).sum(axis=1))
+    scores = rows @ centres.T
+    np.subtract(half, scores, out=scores)
+    own = labels[:] = scores.argmin(axis=1)
+    scores[:] = 0.0  # now the weight of each row, in the column of its centre
+    scores[np.arange(len(rows)), own] = 1.0 if weight is None else weight
+    count += np.ones(len(rows)) @ scores
+    total += scores.T @ rows
+    rows -= centres[own]
+    square = np.einsum("ij,ij->i", rows, rows)
+    return float(square.sum() if weight is None else square @ weight)
 
 
 def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
