@@ -131,12 +131,16 @@ class FactorAnalysis(LinearGaussian):
         def step(at: Factors, seen: FactorSums) -> Factors:
             return _climbed(root, np.maximum(residual_noise(at, seen), floor), floor, k)
 
-        return self._iterate(rows, self._first(moments, k), step, complete=True)
+        first = with_best_loadings(root, self._first_noise(moments), k)[0]
+        return self._iterate(rows, first, step, complete=True)
 
     def _first(self, moments: Moments | RootMoments, k: int) -> Factors:
-        variance, rows = variances(moments), stand_ins(moments).X
-        noise = np.maximum(self._given_noise(variance / 2), noise_floor(variance))
-        return with_best_loadings(rows / np.sqrt(len(rows)), noise, k)[0]
+        rows = stand_ins(moments).X
+        return with_best_loadings(rows / np.sqrt(len(rows)), self._first_noise(moments), k)[0]
+
+    def _first_noise(self, moments: Moments | RootMoments) -> np.ndarray:
+        variance = variances(moments)
+        return np.maximum(self._given_noise(variance / 2), noise_floor(variance))
 
     def _given_noise(self, default: np.ndarray) -> np.ndarray:
         if self.noise_variance_init is None:

@@ -39,7 +39,7 @@ class LinearStateSpace(Value):
     `discretize` steps from one time to the next. Zero-order hold is exact for an input that is
     constant in between, by the exponential of the matrix with the blocks A, B and zero. Euler's
     rule is off by some :math:`h^2` a step and may turn a stable system into an unstable one; the
-    bilinear (trapezoidal) rule is off by :math:`O(h^3)` and never does. `simulate` walks the
+    bilinear (trapezoidal) rule is off by some :math:`h^3` and never does. `simulate` walks the
     recurrence, :math:`O(T n^2)`; `convolve` gives the same outputs from rest as a product of
     Fourier transforms with the `kernel`, :math:`O(T \log T)` once that is known.
 
