@@ -97,7 +97,7 @@ class Crew:
         if self._helpers and jobs["shared"].any():
             for i, helper in enumerate(self._helpers):
                 if helper is None or helper.done():
-                    self._helpers[i] = self._pool.submit(_help, self._board)
+                    self._helpers[i] = self._pool.submit(_help, self._board, (i + 1) % 2)
 
 
 def compiled() -> bool:
@@ -113,7 +113,7 @@ def _do(board: np.ndarray, jobs: np.ndarray) -> None:
             board[crew.HEAD] = jobs[i:].ctypes.data
             crew.offer(board)
             while crew.unfinished(board):
-                if not _take_part(board):
+                if not _take_part(board, 0):
                     crew.rest()
         else:
             for share in range(crew.SHARES):  # the same ones, for the same bits
@@ -128,11 +128,11 @@ def _do_product(board: np.ndarray, job: np.ndarray, x: np.ndarray, made: np.ndar
 
 
 @jit(fastmath=CONTRACTED)
-def _help(board: np.ndarray) -> None:
+def _help(board: np.ndarray, side: int) -> None:
     """Take part in jobs until there have been none for a while."""
     idle = 0
     while idle < _PATIENCE:
-        if _take_part(board):
+        if _take_part(board, side):
             idle = 0
         else:
             idle += 1
@@ -140,9 +140,9 @@ def _help(board: np.ndarray) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def _take_part(board: np.ndarray) -> bool:
+def _take_part(board: np.ndarray, side: int) -> bool:
     """Do a share of the job that the board tells of, if there is one left."""
-    share = crew.take(board)
+    share = crew.take(board, side)
     if share < 0:
         return False
     _do_share(crew.carray(crew.pointer(board[crew.HEAD]), (1,), JOB), 0, share)
