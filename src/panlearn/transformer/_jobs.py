@@ -2,6 +2,7 @@
 
 A job is a record of what is to be done, of sizes, and of addresses: compiled loops do a list of
 them without a word of Python between two. What the addresses are of is kept by whoever made it.
+A list that ends with the choice of a token is done again for that token, as often as is asked for.
 """
 
 from __future__ import annotations
@@ -16,20 +17,23 @@ import torch
 from panlearn.core import crew
 from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
-from panlearn.transformer import _loops
+from panlearn.transformer import _loops, _tokens
 from panlearn.transformer._loops import CONTRACTED
 
 _PART = 1 << 15  # bytes that are worth sharing: 1.5 microseconds to read
 _PATIENCE = 1000  # looks at the board, some 0.3 ms: longer than Python takes from step to step
 
-NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU = range(6)
+AGAIN = crew.HEAD + 1  # where a board says how often a list is done, after where its job is
+
+NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU, EMBED, CHOOSE, NEXT = range(9)
 _SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "halves", "rms")
 _HEADS = ("n_heads", "n_key_heads", "n_columns", "window")
 _PLACES = ("x", "added", "weight", "bias", "made")
 _MEMORY = ("keys", "values", "query_norm", "key_norm", "turned", "where")
+_TOKENS = ("ids", "table", "uniform", "log_probs", "ends", "n_ends", "ended", "again")
 JOB = np.dtype(
-    [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY)]
-    + [("epsilon", np.float64)]
+    [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY, *_TOKENS)]
+    + [("epsilon", np.float64), ("temperature", np.float64)]
 )
 
 
@@ -78,26 +82,27 @@ class Crew:
 
     def __init__(self) -> None:
         n_helpers = min(n_threads(), torch.get_num_threads()) - 1
-        self._board = crew.board(1)
+        self.board = crew.board(2)
         # its threads start when there is work
         self._pool = ThreadPoolExecutor(max(1, n_helpers))
         self._helpers: list[Future | None] = [None] * n_helpers
 
-    def __call__(self, jobs: np.ndarray) -> None:
-        """Do all jobs."""
+    def __call__(self, jobs: np.ndarray, n_times: int = 1) -> None:
+        """Do all jobs, so many times; one that moves on to the next token may end it before."""
+        self.board[AGAIN] = n_times
         self._wake(jobs)
-        _do(self._board, jobs)
+        _do(self.board, jobs)
 
     def multiply(self, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
         """Do a product, of other rows than it was made for and to another place."""
         self._wake(job)
-        _do_product(self._board, job, x, made)
+        _do_product(self.board, job, x, made)
 
     def _wake(self, jobs: np.ndarray) -> None:
         if self._helpers and jobs["shared"].any():
             for i, helper in enumerate(self._helpers):
                 if helper is None or helper.done():
-                    self._helpers[i] = self._pool.submit(_help, self._board, (i + 1) % 2)
+                    self._helpers[i] = self._pool.submit(_help, self.board, (i + 1) % 2)
 
 
 def compiled() -> bool:
@@ -108,21 +113,26 @@ def compiled() -> bool:
 @jit(fastmath=CONTRACTED)
 def _do(board: np.ndarray, jobs: np.ndarray) -> None:
     """Do jobs one after the other, with the help of those who look at the board."""
-    for i in range(len(jobs)):
-        if jobs[i].shared:
-            board[crew.HEAD] = jobs[i:].ctypes.data
-            crew.offer(board)
-            while crew.unfinished(board):
-                if not _take_part(board, 0):
-                    crew.rest()
-        else:
-            for share in range(crew.SHARES):  # the same ones, for the same bits
-                _do_share(jobs, i, share)
+    while True:
+        for i in range(len(jobs)):
+            if jobs[i].shared:
+                board[crew.HEAD] = jobs[i:].ctypes.data
+                crew.offer(board)
+                while crew.unfinished(board):
+                    if not _take_part(board, 0):
+                        crew.rest()
+            else:
+                for share in range(crew.SHARES):  # the same ones, for the same bits
+                    _do_share(jobs, i, share)
+        board[AGAIN] -= 1
+        if board[AGAIN] <= 0:
+            return
 
 
 @jit(fastmath=CONTRACTED)
 def _do_product(board: np.ndarray, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
     """Do a product of these arrays."""
+    board[AGAIN] = 1
     job[0].x, job[0].made = x.ctypes.data, made.ctypes.data
     _do(board, job)
 
@@ -163,6 +173,12 @@ def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
         _norm(job, low, high)
     elif job.kind == ATTENTION:
         _attend(job, low, high)
+    elif job.kind == EMBED:
+        _embed(job, low, high)
+    elif job.kind == CHOOSE:
+        _choose(job, low, high)
+    elif job.kind == NEXT:
+        _go_on(job)
     else:
         _activate(job, low, high)
 
@@ -171,6 +187,18 @@ def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
 def _numbers(place: int, n: int, m: int) -> np.ndarray:
     """The matrix in single precision at an address."""
     return crew.carray(crew.pointer(place), (n, m), np.float32)
+
+
+@jit(fastmath=CONTRACTED)
+def _integers(place: int, n: int) -> np.ndarray:
+    """The integers at an address."""
+    return crew.carray(crew.pointer(place), (n,), np.int64)
+
+
+@jit(fastmath=CONTRACTED)
+def _doubles(place: int, n: int, m: int) -> np.ndarray:
+    """The matrix in double precision at an address."""
+    return crew.carray(crew.pointer(place), (n, m), np.float64)
 
 
 @jit(fastmath=CONTRACTED)
@@ -251,7 +279,7 @@ def _look_back(
     group, n_all = n_heads // n_keys, n_heads + 2 * n_keys
     heads = _numbers(job.x, job.n_rows * n_all, size)
     made = _numbers(job.made, job.n_rows * n_heads, size)
-    where = crew.carray(crew.pointer(job.where), (1 + job.n_rows,), np.int64)
+    where = _integers(job.where, 1 + job.n_rows)
     column = where[0]
     room = np.empty(column + 1, np.float32)
     for part in range(low, high):
@@ -281,3 +309,48 @@ def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
     if job.turned:
         turned = _numbers(job.turned, 2 * job.n_outputs, size // 2)
         _loops.turn(head, turned[place], turned[job.n_outputs + place])
+
+
+@jit(fastmath=CONTRACTED)
+def _embed(job: Any, low: int, high: int) -> None:
+    """Rows of tokens, with those of their places added if there are such."""
+    n, m, n_places = job.n_outputs, job.n_inputs, job.n_columns
+    ids, where = _integers(job.ids, job.n_rows), _integers(job.where, 1 + job.n_rows)
+    made, places = _numbers(job.made, job.n_rows, m), _numbers(job.added, n_places, m)
+    for i in range(low, high):
+        added = places[where[0] - where[1 + i]] if n_places else made[i, :0]
+        if job.halves:
+            _tokens.embed(_halves(job.weight, n, m)[ids[i]], added, made[i], _loops.widened)
+        else:
+            _tokens.embed(_numbers(job.weight, n, m)[ids[i]], added, made[i], _loops.whole)
+
+
+@jit(fastmath=CONTRACTED)
+def _choose(job: Any, low: int, high: int) -> None:
+    """The next tokens of rows: those of the highest scores, or drawn if there is a temperature."""
+    scores, ids = _numbers(job.x, job.n_rows, job.n_inputs), _integers(job.ids, job.n_rows)
+    column = _integers(job.where, 1)[0] + 1
+    uniform = _doubles(job.uniform, job.n_rows, job.n_columns)
+    log_probs = _doubles(job.log_probs, job.n_rows, job.n_columns)
+    for i in range(low, high):
+        if job.temperature:
+            temperature = np.float32(job.temperature)
+            ids[i], log_probs[i, column] = _tokens.draw(scores[i], temperature, uniform[i, column])
+        else:
+            ids[i] = _tokens.highest(scores[i])
+
+
+@jit(fastmath=CONTRACTED)
+def _go_on(job: Any) -> None:
+    """Put tokens into the next column and go there; that is all once each row has had an end."""
+    n, ids, where = job.n_rows, _integers(job.ids, job.n_rows), _integers(job.where, 1)
+    table, ended = _integers(job.table, n * job.n_columns), _integers(job.ended, n)
+    where[0] += 1
+    left = n
+    for i in range(n):
+        table[i * job.n_columns + where[0]] = ids[i]
+        for end in _integers(job.ends, job.n_ends):
+            ended[i] |= ids[i] == end
+        left -= ended[i]
+    if not left:
+        _integers(job.again, 1)[0] = 0
