@@ -46,7 +46,7 @@ def listening(monkeypatch):
 @pytest.fixture
 def press(listening):
     """Press Ctrl-C at the beginning of each loop, so that it ends after its first pass."""
-    real = signal.signal
+    real = interrupts.set_handler
 
     def begin(number, handler):
         before = real(number, handler)
@@ -54,7 +54,7 @@ def press(listening):
             signal.raise_signal(number)
         return before
 
-    listening.setattr(interrupts.signal, "signal", begin)
+    listening.setattr(interrupts, "set_handler", begin)
     return listening
 
 
