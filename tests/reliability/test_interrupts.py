@@ -46,7 +46,7 @@ def listening(monkeypatch):
 @pytest.fixture
 def press(listening):
     """Press Ctrl-C at the beginning of each loop, so that it ends after its first pass."""
-    real = interrupts.set_handler
+    real = signal.signal
 
     def begin(number, handler):
         before = real(number, handler)
@@ -54,7 +54,7 @@ def press(listening):
             signal.raise_signal(number)
         return before
 
-    listening.setattr(interrupts, "set_handler", begin)
+    listening.setattr(interrupts.signal, "signal", begin)
     return listening
 
 

@@ -6,7 +6,6 @@ Raised in the middle of a pass it would leave what is learned between two states
 from __future__ import annotations
 
 import contextlib
-import inspect
 import signal
 import threading
 from collections.abc import Iterator
@@ -16,10 +15,6 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.warning import warn
-
-# as they are below the enumerations that signal puts around them, which take as long as a small fit
-get_handler = inspect.unwrap(signal.getsignal)
-set_handler = inspect.unwrap(signal.signal)
 
 _asked: ContextVar[threading.Event | None] = ContextVar("asked", default=None)
 
@@ -44,15 +39,15 @@ def interruption() -> Iterator[threading.Event]:
         asked.set()
 
     ours = threading.current_thread() is threading.main_thread()
-    ours = ours and get_handler(signal.SIGINT) is signal.default_int_handler
+    ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     token = _asked.set(asked)
     if ours:
-        set_handler(signal.SIGINT, note)
+        signal.signal(signal.SIGINT, note)
     try:
         yield asked
     finally:
         if ours:
-            set_handler(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         _asked.reset(token)
 
 
