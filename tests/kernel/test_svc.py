@@ -113,7 +113,7 @@ def test_rows_are_those_of_the_matrix(rng, kernel):
     X = rng.normal(size=(30, 3))
     K, order = kernel(X), rng.permutation(30)
     for dtype, tolerance in ((np.float64, 1e-13), (np.float32, 1e-6)):
-        rows = rows_of(kernel, X, dtype)
+        rows = rows_of(kernel, X).rounded(dtype)
         np.testing.assert_allclose(rows(np.array([4, 9]), 5, 20), K[[4, 9], 5:20], atol=tolerance)
         moved = rows.taken(order)(np.array([4, 9]), 0, 30)
         np.testing.assert_allclose(moved, K[order][:, order][[4, 9]], atol=tolerance)

@@ -207,12 +207,11 @@ class SVC(ClassifierMixin, KernelMethod):
             * weight
             * class_weights(self.class_weight, self.classes_, np.bincount(codes, weight))[codes]
         )
-        self.kernel_, make = self._matrix(X, index, weight)
-        dtype = precision(make(np.float64).diagonal, C, self.tol)
-        rows = make(dtype)
+        self.kernel_, rows = self._matrix(X, index, weight)
+        dtype = precision(rows.diagonal, C, self.tol)
+        rows = rows.rounded(dtype)
         pairs = list(combinations(range(len(self.classes_)), 2))
-        rng = generator(self.random_state)
-        fold = folds(codes, rng) if self.probability else np.empty(0)
+        fold = folds(codes, generator(self.random_state)) if self.probability else np.empty(0)
         machines = [
             Machine(at, np.where(codes[at] == (i if len(pairs) > 1 else j), 1.0, -1.0), C[at])
             for i, j in pairs
@@ -256,12 +255,12 @@ class SVC(ClassifierMixin, KernelMethod):
         return self
 
     def _matrix(self, X: Any, index: np.ndarray, weight: np.ndarray) -> Any:
-        """The kernel, and a function from a dtype to its matrix of the rows at `index`."""
+        """The kernel, and its matrix of the rows at `index`."""
         if self._is_given:
-            return None, lambda dtype: GivenRows(X, index)
-        Z = X[index].astype(np.float64)
+            return None, GivenRows(X, index)
+        Z = X[index].astype(np.float64, copy=False)
         kernel = self._choose_kernel(Z, X, weight)
-        return kernel, lambda dtype: rows_of(kernel, Z, dtype)
+        return kernel, rows_of(kernel, Z)
 
     def _keep_support(
         self,
@@ -278,9 +277,10 @@ class SVC(ClassifierMixin, KernelMethod):
         self.support_ = index[support]
         self.n_support_ = np.bincount(of, minlength=len(self.classes_))
         self.dual_coef_ = np.zeros((len(self.classes_) - 1, len(support)))
+        here = np.split(np.arange(len(support)), np.cumsum(self.n_support_)[:-1])
         for column, (i, j) in enumerate(pairs):
-            self.dual_coef_[j - 1, of == i] = coefficients[support[of == i], column]
-            self.dual_coef_[i, of == j] = coefficients[support[of == j], column]
+            self.dual_coef_[j - 1, here[i]] = coefficients[support[here[i]], column]
+            self.dual_coef_[i, here[j]] = coefficients[support[here[j]], column]
         self.support_vectors_ = X[self.support_, :0] if self._is_given else X[self.support_]
 
     def _warn(self, solutions: list[Solution]) -> None:

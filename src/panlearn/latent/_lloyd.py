@@ -57,12 +57,12 @@ class Assigned(Sums):
         centres: np.ndarray,
         origin: np.ndarray,
         memory: np.ndarray | None = None,
-        drift: np.ndarray | None = None,
+        moves: np.ndarray | None = None,
     ) -> Self:
         """Assign the rows of a batch; `memory` is brought up to date, as in `assign`."""
         k, d = centres.shape
         count, total = np.zeros(k), np.zeros((k, d))
-        _, inertia = assign(X, weight, centres, origin, count, total, memory, drift)
+        _, inertia = assign(X, weight, centres, origin, count, total, memory, moves)
         return cls(float(count.sum()), count, total, inertia)
 
 
@@ -144,18 +144,18 @@ def assign(
     count: np.ndarray | None = None,
     total: np.ndarray | None = None,
     memory: np.ndarray | None = None,
-    drift: np.ndarray | None = None,
+    moves: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
     """Label each row with its nearest centre; add it up in `count` and `total`, if given.
 
     Returns the labels and the weighted sum of squared distances. Rows and centres are taken less
     `origin`, so that data far from zero keep their digits. `memory` holds what the rows remember
-    from centres that have moved since; `drift` is, for each centre, how far any other one moved.
+    from centres that have gone these `moves` since.
     """
     k, d = centres.shape
     n = X.shape[0]
     memory = np.zeros(n, Memory) if memory is None else memory
-    drift, inertia = np.zeros(k) if drift is None else drift, 0.0
+    inertia = 0.0
     count = np.zeros(k) if count is None else count
     total = np.zeros((k, d)) if total is None else total
     moved = np.ascontiguousarray(centres - origin)
@@ -163,6 +163,7 @@ def assign(
     if n * k <= SMALL and not sparse.issparse(X):
         inertia = _assign_few(X, weight, moved, half, origin, count, total, memory["label"])
         return memory["label"], inertia
+    drift = np.zeros(k) if moves is None else _drift(moves)
     longest = float(np.sqrt(2 * half.max()))
     unit = 1 / longest if longest > 0 else 1.0
     short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
@@ -179,6 +180,13 @@ def assign(
             rows, w, moved, half, *scaled, origin, drift, count, total, labels, bounds
         )
     return memory["label"], inertia
+
+
+def _drift(moves: np.ndarray) -> np.ndarray:
+    """The longest move of the other centres, for each."""
+    out, first = np.full(len(moves), moves.max()), int(moves.argmax())
+    out[first] = np.delete(moves, first).max(initial=0.0)
+    return out
 
 
 def _assign_few(
@@ -198,11 +206,12 @@ def _assign_few(
     own = labels[:] = scores.argmin(axis=1)
     scores[:] = 0.0  # now the weight of each row, in the column of its centre
     scores[np.arange(len(rows)), own] = 1.0 if weight is None else weight
-    count += np.ones(len(rows)) @ scores
+    count += np.bincount(own, weight, len(half))
     total += scores.T @ rows
-    rows -= centres[own]
-    square = np.einsum("ij,ij->i", rows, rows)
-    return float(square.sum() if weight is None else square @ weight)
+    rows -= centres.take(own, axis=0)
+    if weight is None:
+        return float(np.vdot(rows, rows))
+    return float(weight @ np.einsum("ij,ij->i", rows, rows))
 
 
 def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
