@@ -7,8 +7,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from panlearn.tree import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor
-from panlearn.tree._walk import lay_out
+from panlearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from panlearn.tree._walk import SURE, lay_out
 
 
 def leaf_of(tree, row):
@@ -70,6 +75,15 @@ def test_children_lie_side_by_side(data):
     assert leaf.sum() == sum(tree.n_leaves for tree in trees)
     reached = np.concatenate([walk.root, walk.child[~leaf], walk.child[~leaf] + 1])
     assert_array_equal(np.sort(reached), places)
+    assert_array_equal(walk.depth, [tree.depths.max() for tree in trees])
+
+
+def test_rows_side_by_side_reach_the_leaves_of_a_tree_deeper_than_the_steps_that_are_sure(rng):
+    X = np.sort(rng.standard_normal(4 * SURE))[:, None]
+    y = 2.0 ** np.arange(len(X))  # every split cuts off the last row
+    tree = DecisionTreeRegressor().fit(X, y)
+    assert tree.get_depth() > 2 * SURE
+    assert_array_equal(tree.predict(X), y)
 
 
 def test_trees_that_are_taken_out_no_longer_count(data):

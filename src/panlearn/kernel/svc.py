@@ -20,6 +20,7 @@ from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
+from panlearn.core.short_rows import first_largest
 from panlearn.core.threads import threads
 from panlearn.core.warning import warn
 from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded, times
@@ -351,7 +352,7 @@ class SVC(ClassifierMixin, KernelMethod):
         if len(self.classes_) == 2:
             return self.classes_[(scores[:, 0] > 0).astype(int)]
         votes = self._votes(scores if self.break_ties else np.where(scores > 0, 1.0, -1.0))
-        return self.classes_[votes.argmax(axis=1)]
+        return self.classes_[first_largest(votes)]
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
