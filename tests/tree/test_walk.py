@@ -9,7 +9,6 @@ from scipy import sparse
 
 from panlearn.tree import (
     DecisionTreeClassifier,
-    DecisionTreeRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -80,10 +79,11 @@ def test_children_lie_side_by_side(data):
 
 def test_rows_side_by_side_reach_the_leaves_of_a_tree_deeper_than_the_steps_that_are_sure(rng):
     X = np.sort(rng.standard_normal(4 * SURE))[:, None]
-    y = 2.0 ** np.arange(len(X))  # every split cuts off the last row
-    tree = DecisionTreeRegressor().fit(X, y)
-    assert tree.get_depth() > 2 * SURE
-    assert_array_equal(tree.predict(X), y)
+    y = np.arange(len(X)) % 2  # a split can but cut off one row
+    model = DecisionTreeClassifier().fit(X, y)
+    assert model.get_depth() > 2 * SURE
+    assert_array_equal(model.apply(X), [leaf_of(model.tree_, row) for row in X])
+    assert_array_equal(model.predict(X), y)
 
 
 def test_trees_that_are_taken_out_no_longer_count(data):
