@@ -192,7 +192,8 @@ class BayesRule(ClassifierMixin, Estimator):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class
-        return np.fmax(np.concatenate(parts), -1e300), X.dtype
+        joint = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return np.fmax(joint, -1e300, out=joint), X.dtype
 
 
 class DensityRule(BayesRule):

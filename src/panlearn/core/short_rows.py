@@ -1,4 +1,4 @@
-"""Reductions of rows that are short and many: NumPy starts a loop a row, here is one a column.
+"""Arithmetic of rows that are short and many: NumPy starts a loop a row, here are fewer of them.
 
 What comes out has the bits of NumPy's: of fewer than eight numbers it adds one after the other.
 """
@@ -8,13 +8,32 @@ from __future__ import annotations
 import numpy as np
 
 SHORT, MANY = 8, 500  # rows shorter than this, and more of them: fewer are done before Python is
+TOGETHER = 64  # rows that are shifted as one
+
+
+def shifted(rows: np.ndarray, by: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The rows plus one more row; `out` is where they go, may be the rows, and lies as they do."""
+    n, d = rows.shape
+    if n <= MANY or d >= TOGETHER or np.shape(by) != (d,) or not rows.flags.c_contiguous:
+        return np.add(rows, by, out=out)
+    out = np.empty(rows.shape, np.result_type(rows, by)) if out is None else out
+    whole = n - n % TOGETHER
+    long, many = (whole // TOGETHER, TOGETHER * d), np.repeat(by[None], TOGETHER, axis=0).ravel()
+    np.add(rows[:whole].reshape(long), many, out=out[:whole].reshape(long))
+    np.add(rows[whole:], by, out=out[whole:])
+    return out
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Probabilities that go as the exponentials of the scores in a row; these are overwritten."""
-    scores -= largest(scores)
+    parts = scores.T[:, :, None] if _are_short(scores) else [scores]
+    top = largest(scores)
+    for part in parts:
+        part -= top
     np.exp(scores, out=scores)
-    scores /= total(scores)
+    whole = total(scores)
+    for part in parts:
+        part /= whole
     return scores
 
 
