@@ -22,12 +22,13 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
+from panlearn.core.short_rows import shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, nearest
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, distances, nearest
 
 
 @dataclass(eq=False, repr=False)
@@ -271,7 +272,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         centres = self.cluster_centers_.astype(float)
         if not sparse.issparse(X):  # about their middle, data far from zero keep their digits
             origin = centres.mean(axis=0)
-            return euclidean_distances(X - origin, centres - origin).astype(X.dtype, copy=False)
+            return distances(shifted(X, -origin), centres - origin).astype(X.dtype, copy=False)
         return euclidean_distances(X, centres).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
