@@ -269,6 +269,14 @@ def test_too_few_steps_warn(rng):
     assert model.n_iter_.tolist() == [3]
 
 
+def test_ctrl_c_is_heard_before_more_rows_are_made(rng, monkeypatch):
+    K, y, low, high = dual_problem(rng)
+    monkeypatch.setattr(_smo, "interrupted", lambda: True)
+    found = run(K, y, low, high, cache_bytes=1)  # two rows, so that every step needs another
+    assert found.n_iter == 1  # and not none: a machine needs support vectors
+    np.testing.assert_allclose(found.beta, reference_steps(K, y, low, high, 1), atol=1e-12)
+
+
 def test_the_sigmoid_is_the_most_likely_one(rng):
     scores = rng.normal(size=400)
     positive = rng.random(400) < 1 / (1 + np.exp(-2 * scores + 0.5))
