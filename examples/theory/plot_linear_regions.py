@@ -35,3 +35,4 @@ picture = ax.imshow(np.reshape(steep, (300, 300)), origin="lower", extent=(-3, 3
 ax.plot(*np.array([r.point for r in regions]).T, ".", color="white", markersize=3)
 ax.set_title(f"{len(regions)} regions; one layer of 6 units has {one_layer} at most")
 figure.colorbar(picture, label="slope")
+plt.show()

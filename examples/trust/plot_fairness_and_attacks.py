@@ -44,3 +44,4 @@ RobustAccuracyDisplay.from_estimator(
 radius = attacks.linear_radius(model, rows, truth)
 panels[2].plot(eps, [(radius > e).mean() for e in eps], "--", label="certified")
 panels[2].legend()
+plt.show()
