@@ -49,8 +49,7 @@ def stack(figure: Any) -> bool:
     for i, row in enumerate(rows):
         for j, ax in enumerate(row):
             _label(ax, panels)
-            spans = len(row) == 1 and len(ax.get_subplotspec().colspan) > 1
-            ax.set_subplotspec(grid[i, :] if spans else grid[i, j])
+            ax.set_subplotspec(grid[i, :] if _spans(ax) else grid[i, j])
     return True
 
 
@@ -63,7 +62,22 @@ def _flowed(panels: list[Any], fit: int) -> list[list[Any]]:
     titled = [[bool(ax.get_title()) for ax in line] for line in lines.values()]
     if fit == 1 and all(titled[0]) and not any(any(line) for line in titled[1:]):
         return [[ax] for pile in piles.values() for ax in pile]  # a title is that of its column
-    return [line[i : i + fit] for line in lines.values() for i in range(0, len(line), fit)]
+    return [row for line in lines.values() for row in _cut(line, fit)]
+
+
+def _cut(line: list[Any], fit: int) -> list[list[Any]]:
+    """Cut a row of panels where it is full, and before and after one that spans columns."""
+    rows: list[list[Any]] = []
+    for ax in line:
+        full = not rows or len(rows[-1]) == fit or _spans(rows[-1][-1])
+        if full or _spans(ax):
+            rows.append([])
+        rows[-1].append(ax)
+    return rows
+
+
+def _spans(ax: Any) -> bool:
+    return len(ax.get_subplotspec().colspan) > 1
 
 
 def _height(ax: Any, whole: float) -> float:

@@ -320,6 +320,18 @@ def test_a_narrow_picture_and_small_panels_side_by_side_stay(plt):
     assert len(tops) == 2  # five of ten fit
 
 
+def test_panels_that_span_columns_have_rows_of_their_own(plt):
+    figure, panels = plt.subplot_mosaic([[*"LLRR"], [*"abcd"]], figsize=(13, 6))
+    assert phone.stack(figure)
+    places(figure)
+    left, right, *small = (panels[name].get_position() for name in "LRabcd")
+    assert left.y0 > right.y1
+    assert left.width == pytest.approx(right.width, rel=0.1)
+    assert left.width > 1.5 * small[0].width
+    assert small[0].y0 == pytest.approx(small[1].y0)  # two of four fit
+    assert small[1].y0 > small[2].y1
+
+
 def test_pages_offer_the_narrow_picture_where_there_is_one(tmp_path, monkeypatch):
     monkeypatch.setattr(phone, "DOCS", tmp_path)
     images = tmp_path / "gallery" / "linear" / "images"
