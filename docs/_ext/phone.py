@@ -55,14 +55,15 @@ def stack(figure: Any) -> bool:
 
 def _flowed(panels: list[Any], fit: int) -> list[list[Any]]:
     """Cut each row of panels into rows of as many as fit; what spans columns has its own."""
-    lines, piles = defaultdict(list), defaultdict(list)
+    found = defaultdict(list)
     for ax in sorted(panels, key=lambda ax: ax.get_subplotspec().num1):
-        lines[ax.get_subplotspec().rowspan.start].append(ax)
-        piles[ax.get_subplotspec().colspan.start].append(ax)
-    titled = [[bool(ax.get_title()) for ax in line] for line in lines.values()]
-    if fit == 1 and all(titled[0]) and not any(any(line) for line in titled[1:]):
-        return [[ax] for pile in piles.values() for ax in pile]  # a title is that of its column
-    return [row for line in lines.values() for row in _cut(line, fit)]
+        found[ax.get_subplotspec().rowspan.start].append(ax)
+    first, *others = lines = list(found.values())
+    below = any(ax.get_title() for line in others for ax in line) or any(map(_spans, panels))
+    if all(ax.get_title() for ax in first) and not below:  # a title is that of its column
+        cuts = [line[i : i + fit] for i in range(0, len(first), fit) for line in lines]
+        return [row for row in cuts if row]
+    return [row for line in lines for row in _cut(line, fit)]
 
 
 def _cut(line: list[Any], fit: int) -> list[list[Any]]:

@@ -42,8 +42,9 @@ print(f"share of new digits that it tells: {model.score(X_test, y_test):.3f}")
 
 chosen = [int(np.flatnonzero(y_test == digit)[0]) for digit in range(10)]
 maps = model.attention_maps(X_test[chosen])
-figure, grid = plt.subplots(2, 10, figsize=(12, 3), layout="constrained")
-for i, (above, below) in enumerate(grid.T):
+figure, grid = plt.subplots(4, 5, figsize=(6.5, 5.8), layout="constrained")
+pairs = grid.reshape(2, 2, 5).swapaxes(1, 2).reshape(10, 2)  # one below the other
+for i, (above, below) in enumerate(pairs):
     image = X_test[chosen[i]].reshape(8, 8)
     above.imshow(image, cmap="gray_r")
     above.set_title(f"told {model.predict(X_test[chosen[i : i + 1]])[0]}")

@@ -309,6 +309,12 @@ def test_panels_below_a_title_stay_below_it(plt):
     phone.stack(figure)
     heights = [place.y0 for place in places(figure)]
     assert heights[0] > heights[2] > heights[1] > heights[3]
+    figure, panels = plt.subplots(2, 4, figsize=(13, 6))
+    for ax in panels[0]:
+        ax.set_title("a method")
+    phone.stack(figure)  # two beside each other
+    heights = [round(place.y0, 6) for place in places(figure)]
+    assert heights[1] > heights[4] == heights[5] > heights[2] == heights[3] > heights[7]
 
 
 def test_a_narrow_picture_and_small_panels_side_by_side_stay(plt):
