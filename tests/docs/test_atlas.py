@@ -198,7 +198,8 @@ def test_an_order_of_error_is_no_cost():
         "Solve it, in :math:`O(1)` lines.\n\nNotes\n-----\n"
         "A step of Heun's rule is off by :math:`O(h^3)`, the path by more. It converges at\n"
         "a rate of :math:`O(1 / k)`; the error after k steps is :math:`O(1 / k)` too.\n"
-        "A step costs :math:`O(d)`.\n\nThe bias aside, a pass is :math:`O(n d)`. :math:`h` is small.\n\n"
+        "A step costs :math:`O(d)`.\n\n"
+        "The bias aside, a pass is :math:`O(n d)`. :math:`h` is small.\n\n"
         "References\n----------\nOn :math:`O(n)`."
     )
     assert law == ["A step costs :math:`O(d)`.", "The bias aside, a pass is :math:`O(n d)`."]
