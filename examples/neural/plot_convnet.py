@@ -41,11 +41,11 @@ network.fit(images, labels)
 print(f"{network.score(new, answers):.1%} right, after {time.perf_counter() - start:.0f} s")
 
 # %%
-# Above, filters of the first layer, what they make of a digit, and the loss; below, digits
-# with the pixels in red on which the label depends most, and at the right those that it misread.
+# Above, the loss, filters of the first layer, and what they make of a digit; below, digits with the
+# pixels in red on which the label depends most, and at the right those that it misread.
 
 figure, axes = plt.subplot_mosaic(
-    [["filters"] * 2 + ["maps"] * 2 + ["loss"] * 4, range(8)],
+    [["loss"] * 4 + ["filters"] * 2 + ["maps"] * 2, range(8)],
     figsize=(11, 6),
     height_ratios=[2, 1],
     layout="constrained",
