@@ -47,7 +47,7 @@ flow = ContinuousNormalizingFlow(
     ema_decay=0.99,
     random_state=0,
 ).fit(X)
-noise = torch.tensor(rng.normal(size=(60, 2)), dtype=torch.float32)
+noise = torch.tensor(rng.normal(size=(200, 2)), dtype=torch.float32)
 with torch.no_grad():
     path = odeint(flow.module_.velocity, noise, np.linspace(1, 0, 60)).y.numpy()
 path = path * flow.scale_ + flow.mean_
@@ -64,9 +64,9 @@ for k, colour in enumerate(("C0", "C3", "C2")):
     left.plot(seen[k][:, 0], seen[k][:, 1], ".", color=colour)
 left.set(title="seen, true (wide) and learned", xlabel="prey", ylabel="predators")
 
-middle.plot(path[:, :, 0], path[:, :, 1], color="C0", linewidth=0.5)
-middle.plot(*path[0].T, ".", color="grey")
-middle.plot(*path[-1].T, ".", color="black")
+middle.plot(path[:, :, 0], path[:, :, 1], color="C0", linewidth=0.5, alpha=0.5)
+middle.plot(*path[0].T, ".", color="grey", markersize=4)
+middle.plot(*path[-1].T, ".", color="black", markersize=4)
 middle.set(title="from noise to moons", xlabel="first feature", ylabel="second feature")
 
 places = np.stack(np.meshgrid(np.linspace(-1.7, 2.7, 90), np.linspace(-1.2, 1.7, 90)), axis=-1)
