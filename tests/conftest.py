@@ -26,6 +26,8 @@ import panlearn
 from panlearn.core import threads
 from panlearn.core.progress import Iterative
 
+pytest_plugins = ["tests.browser"]
+
 # Other examples in each run; one that fails is printed as a decorator that brings it back, and kept
 # in .hypothesis to be tried first the next time. `--hypothesis-profile=fixed` tries the same ones.
 settings.register_profile("panlearn", deadline=None, print_blob=True, max_examples=40)

@@ -64,10 +64,7 @@ class Method:
     @property
     def cost(self) -> list[str]:
         """The sentences of the docstring that say how time and memory grow."""
-        text = re.sub(r"^\w+\n-+\n", "", inspect.getdoc(self.thing) or "", flags=re.MULTILINE)
-        paragraphs = "\n".join(" ".join(p.split()) for p in text.split("\n\n"))
-        sentences = re.split(r"(?<=\.)\s+(?=[A-Z`\"])|\n", paragraphs)
-        return [sentence for sentence in sentences if ":math:`O(" in sentence]
+        return cost_law(inspect.getdoc(self.thing) or "")
 
     @property
     def capabilities(self) -> Capabilities | None:
@@ -125,6 +122,23 @@ def _mentions(path: Path, text: str, method: Method) -> int:
 def _stem(name: str) -> str:
     """The name without what it predicts."""
     return re.sub(r"(Classifier|Regressor|Tagger|Forecaster|s)$", "", name)
+
+
+_NOTES = re.compile(r"^Notes\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+_ORDER = re.compile(r"([^,;:]*):math:`O\(")  # with what leads up to it
+_ERROR = re.compile(r"\b(errors?|off by|wrong by|bias|accura\w+|precis\w+|converge\w*)\b")
+
+
+def cost_law(docstring: str) -> list[str]:
+    """Return the sentences of the Notes, or of a docstring without, that state an order of work.
+
+    What leads up to an order of error names the error: "the rule is off by :math:`O(h^3)`".
+    """
+    notes = _NOTES.search(docstring)
+    paragraphs = (notes[1] if notes else docstring).split("\n\n")
+    text = "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Z:`\"])|\n", text)
+    return [s for s in sentences if any(not _ERROR.search(lead) for lead in _ORDER.findall(s))]
 
 
 def plain(text: str) -> str:

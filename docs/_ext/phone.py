@@ -49,21 +49,36 @@ def stack(figure: Any) -> bool:
     for i, row in enumerate(rows):
         for j, ax in enumerate(row):
             _label(ax, panels)
-            spans = len(row) == 1 and len(ax.get_subplotspec().colspan) > 1
-            ax.set_subplotspec(grid[i, :] if spans else grid[i, j])
+            ax.set_subplotspec(grid[i, :] if _spans(ax) else grid[i, j])
     return True
 
 
 def _flowed(panels: list[Any], fit: int) -> list[list[Any]]:
     """Cut each row of panels into rows of as many as fit; what spans columns has its own."""
-    lines, piles = defaultdict(list), defaultdict(list)
+    found = defaultdict(list)
     for ax in sorted(panels, key=lambda ax: ax.get_subplotspec().num1):
-        lines[ax.get_subplotspec().rowspan.start].append(ax)
-        piles[ax.get_subplotspec().colspan.start].append(ax)
-    titled = [[bool(ax.get_title()) for ax in line] for line in lines.values()]
-    if fit == 1 and all(titled[0]) and not any(any(line) for line in titled[1:]):
-        return [[ax] for pile in piles.values() for ax in pile]  # a title is that of its column
-    return [line[i : i + fit] for line in lines.values() for i in range(0, len(line), fit)]
+        found[ax.get_subplotspec().rowspan.start].append(ax)
+    first, *others = lines = list(found.values())
+    below = any(ax.get_title() for line in others for ax in line) or any(map(_spans, panels))
+    if all(ax.get_title() for ax in first) and not below:  # a title is that of its column
+        cuts = [line[i : i + fit] for i in range(0, len(first), fit) for line in lines]
+        return [row for row in cuts if row]
+    return [row for line in lines for row in _cut(line, fit)]
+
+
+def _cut(line: list[Any], fit: int) -> list[list[Any]]:
+    """Cut a row of panels where it is full, and before and after one that spans columns."""
+    rows: list[list[Any]] = []
+    for ax in line:
+        full = not rows or len(rows[-1]) == fit or _spans(rows[-1][-1])
+        if full or _spans(ax):
+            rows.append([])
+        rows[-1].append(ax)
+    return rows
+
+
+def _spans(ax: Any) -> bool:
+    return len(ax.get_subplotspec().colspan) > 1
 
 
 def _height(ax: Any, whole: float) -> float:

@@ -36,7 +36,7 @@ model = DiffusionModel(
 
 way = model.trajectory(10, random_state=1, y=np.arange(10))
 columns = (0, 4, 8, 11, 13, 15, 17, 18, 19, 20)
-figure, axes = plt.subplots(10, len(columns), figsize=(7.5, 8))
+figure, axes = plt.subplots(10, len(columns), figsize=(6.6, 7.2))
 for axis, step in zip(axes[0], columns, strict=True):
     axis.set_title(f"{step} steps" if step == 0 else f"{step}", fontsize=9)
 for row, digit in zip(axes, range(10), strict=True):

@@ -16,7 +16,6 @@ from sklearn.datasets import make_moons
 from panlearn.generative import ContinuousNormalizingFlow, NeuralODE, odeint
 
 rng = np.random.default_rng(0)
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
 
 
 # %%
@@ -36,15 +35,6 @@ for start in starts:
 model = NeuralODE(32, window=3, batch_size=64, learning_rate=0.02, random_state=0)
 model.fit(seen, times=times)
 
-fine = np.linspace(0, 14, 200)
-for k, colour in enumerate(("C0", "C3", "C2")):
-    true = odeint(hunt, torch.tensor(seen[k][0]), fine).y
-    learned = model.predict(np.repeat(seen[k][:1], len(fine), axis=0), fine)
-    left.plot(true[:, 0], true[:, 1], color=colour, alpha=0.3, linewidth=5)
-    left.plot(learned[:, 0], learned[:, 1], color=colour)
-    left.plot(seen[k][:, 0], seen[k][:, 1], ".", color=colour)
-left.set(title="seen, true (wide) and learned", xlabel="prey", ylabel="predators")
-
 # %%
 # The flow, trained by matching velocities; its solution is dense, so that lines can be drawn.
 X = make_moons(2000, noise=0.06, random_state=0)[0].astype(np.float32)
@@ -57,17 +47,30 @@ flow = ContinuousNormalizingFlow(
     ema_decay=0.99,
     random_state=0,
 ).fit(X)
-noise = torch.tensor(rng.normal(size=(60, 2)), dtype=torch.float32)
+noise = torch.tensor(rng.normal(size=(200, 2)), dtype=torch.float32)
 with torch.no_grad():
     path = odeint(flow.module_.velocity, noise, np.linspace(1, 0, 60)).y.numpy()
 path = path * flow.scale_ + flow.mean_
-middle.plot(path[:, :, 0], path[:, :, 1], color="C0", linewidth=0.5)
-middle.plot(*path[0].T, ".", color="grey")
-middle.plot(*path[-1].T, ".", color="black")
-middle.set_title("from noise to moons")
+
+# %%
+# What both have learned.
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+fine = np.linspace(0, 14, 200)
+for k, colour in enumerate(("C0", "C3", "C2")):
+    true = odeint(hunt, torch.tensor(seen[k][0]), fine).y
+    learned = model.predict(np.repeat(seen[k][:1], len(fine), axis=0), fine)
+    left.plot(true[:, 0], true[:, 1], color=colour, alpha=0.3, linewidth=5)
+    left.plot(learned[:, 0], learned[:, 1], color=colour)
+    left.plot(seen[k][:, 0], seen[k][:, 1], ".", color=colour)
+left.set(title="seen, true (wide) and learned", xlabel="prey", ylabel="predators")
+
+middle.plot(path[:, :, 0], path[:, :, 1], color="C0", linewidth=0.5, alpha=0.5)
+middle.plot(*path[0].T, ".", color="grey", markersize=4)
+middle.plot(*path[-1].T, ".", color="black", markersize=4)
+middle.set(title="from noise to moons", xlabel="first feature", ylabel="second feature")
 
 places = np.stack(np.meshgrid(np.linspace(-1.7, 2.7, 90), np.linspace(-1.2, 1.7, 90)), axis=-1)
 density = np.exp(flow.score_samples(places.reshape(-1, 2).astype(np.float32))).reshape(90, 90)
 right.imshow(density, origin="lower", extent=(-1.7, 2.7, -1.2, 1.7), cmap="magma")
-right.set_title("density")
+right.set(title="density", xlabel="first feature")
 plt.show()

@@ -22,14 +22,14 @@ field = curved.transform(np.c_[a.ravel(), b.ravel()])[:, 0].reshape(a.shape)
 
 fig, axes = plt.subplots(1, 4, figsize=(15, 4), layout="constrained")
 panels = [
-    (PCA(2).fit_transform(X), "PCA: first two scores"),
-    (scores[:, :2], "kernel PCA: first two scores"),
-    (X, "data, and lines of equal first score"),
-    (back, "data brought back from eight scores"),
+    (PCA(2).fit_transform(X), "PCA", "score"),
+    (scores[:, :2], "kernel PCA", "score"),
+    (X, "data, lines of equal first score", "feature"),
+    (back, "data back from eight scores", "feature"),
 ]
-for axis, (points, title) in zip(axes, panels, strict=True):
+for axis, (points, title, of) in zip(axes, panels, strict=True):
     axis.scatter(*points.T, c=y, cmap="coolwarm", s=12)
-    axis.set(title=title)
+    axis.set(title=title, xlabel=f"first {of}", ylabel=f"second {of}")
 axes[2].contour(a, b, field, levels=8, colors="black", linewidths=0.8)
 for axis in axes[2:]:
     axis.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")

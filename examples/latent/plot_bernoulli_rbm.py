@@ -7,6 +7,7 @@ trained model draw digits of their own.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 
 from panlearn.latent import BernoulliRBM
@@ -15,19 +16,15 @@ X = load_digits().data / 16
 model = BernoulliRBM(64, learning_rate=0.05, n_iter=40, random_state=0).fit(X)
 draws = model.sample(64, random_state=0, n_steps=500)
 
-fig = plt.figure(figsize=(13, 4.6), layout="constrained")
-left, middle, right = fig.subfigures(1, 3, width_ratios=[1, 1, 1.1])
-for figure, pictures, cmap, title in (
-    (left, model.components_, "RdBu_r", "Weights of 64 hidden units"),
-    (middle, draws, "gray_r", "Draws from the model"),
+fig, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
+size = 0.5 * abs(model.components_).max()
+for ax, pictures, style, title in (
+    (left, model.components_, {"cmap": "RdBu_r", "vmin": -size, "vmax": size}, "Hidden units"),
+    (middle, draws, {"cmap": "gray_r"}, "Draws from the model"),
 ):
-    figure.suptitle(title)
-    size = 0.5 * abs(pictures).max() if cmap == "RdBu_r" else 1
-    low = -size if cmap == "RdBu_r" else 0
-    for ax, picture in zip(figure.subplots(8, 8).flat, pictures, strict=True):
-        ax.imshow(picture.reshape(8, 8), cmap=cmap, vmin=low, vmax=size)
-        ax.set_axis_off()
-ax = right.subplots()
-ax.plot(model.history_["reconstruction_error"])
-ax.set(xlabel="pass", ylabel="reconstruction error", title="Training")
+    tiles = np.pad(pictures.reshape(8, 8, 8, 8), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    ax.imshow(tiles.transpose(0, 2, 1, 3).reshape(80, 80), **style)
+    ax.set(title=title, xticks=[], yticks=[])
+right.plot(model.history_["reconstruction_error"])
+right.set(xlabel="pass", ylabel="reconstruction error", title="Training")
 plt.show()

@@ -21,21 +21,19 @@ Z = rng.integers(2, size=(100, 4))
 X = Z @ shapes.reshape(4, 36) + 0.5 * rng.normal(size=(100, 36))
 model = IndianBuffetFactors(fit_intercept=False, n_iter=600, random_state=0).fit(X)
 
-fig = plt.figure(figsize=(13, 6.5), layout="constrained")
-top, bottom = fig.subfigures(2, 1)
-rows = [("shapes", shapes), ("found", model.components_[:4])]
-for name, axes in zip((r[0] for r in rows), top.subplots(2, 8), strict=True):
-    pictures = dict(rows)[name]
-    for ax, picture in zip(axes[:4], pictures, strict=False):
-        ax.imshow(picture.reshape(6, 6), cmap="gray_r", vmin=-0.5, vmax=1.5)
-        ax.set_title(name, fontsize=11)
-    shown = X[:4] if name == "shapes" else model.inverse_transform(model.transform(X[:4]))
-    for ax, picture in zip(axes[4:], shown, strict=True):
-        ax.imshow(picture.reshape(6, 6), cmap="gray_r", vmin=-0.5, vmax=1.5)
-        ax.set_title("picture" if name == "shapes" else "its parts", fontsize=11)
-    for ax in axes:
-        ax.set(xticks=[], yticks=[])
-left, right = bottom.subplots(1, 2)
+fig, axes = plt.subplot_mosaic(
+    [range(8), range(8, 16), ["left"] * 4 + ["right"] * 4],
+    figsize=(13, 6.5),
+    height_ratios=[1, 1, 2],
+    layout="constrained",
+)
+rebuilt = model.inverse_transform(model.transform(X[:4]))
+rows = [("shape", shapes), ("picture", X[:4]), ("found", model.components_[:4])]
+shown = [(name, picture) for name, group in [*rows, ("its parts", rebuilt)] for picture in group]
+for place, (name, picture) in enumerate(shown):
+    axes[place].imshow(picture.reshape(6, 6), cmap="gray_r", vmin=-0.5, vmax=1.5)
+    axes[place].set(title=name, xticks=[], yticks=[])
+left, right = axes["left"], axes["right"]
 left.plot(model.history_["n_components"])
 left.set(xlabel="sweep", ylabel="features", title=f"{model.n_components_} features")
 right.plot(model.history_["log_joint"])

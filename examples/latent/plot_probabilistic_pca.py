@@ -27,7 +27,7 @@ rows = {
     f"filled: off by {error:.1f}, the mean by {plain:.1f}": filled[:8],
     "drawn": model.sample(8, random_state=0),
 }
-fig, axes = plt.subplots(4, 8, figsize=(8, 4.8))
+fig, axes = plt.subplots(4, 8, figsize=(6.6, 4.4))
 for line, (title, pictures) in zip(axes, rows.items(), strict=True):
     line[0].set_title(title, loc="left", fontsize=10).set_in_layout(False)
     for ax, picture in zip(line, pictures, strict=True):

@@ -36,14 +36,13 @@ top.errorbar(x[precise], y[precise], 0.3, fmt="o", color="black", label="precise
 top.plot(x, truth, color="0.3", linestyle=":", label="truth")
 top.plot(x, plain.predict(X), color="C1", label="ordinary least squares")
 top.plot(x, weighted.predict(X), color="C0", label="weighted by 1 / variance")
-top.set(xlabel="x", ylabel="y", title="One experiment")
-top.legend()
+top.set(xlabel="x", ylabel="y", title="One experiment", ylim=(-24, 22))
+top.legend(loc="lower right", ncols=2)
 bins = np.linspace(0, 1.6, 60)
 for column, colour, name in [(0, "C1", "ordinary"), (1, "C0", "weighted")]:
-    spread = slopes[:, column].std()
-    label = f"{name}: standard deviation {spread:.3f}"
+    label = f"{name}: {slopes[:, column].std():.3f}"
     bottom.hist(slopes[:, column], bins, color=colour, alpha=0.6, label=label)
 bottom.axvline(0.8, color="0.3", linestyle=":")
 bottom.set(xlabel="slope", ylabel="experiments", title="A thousand experiments")
-bottom.legend()
+bottom.legend(title="standard deviation")
 plt.show()

@@ -41,12 +41,16 @@ network.fit(images, labels)
 print(f"{network.score(new, answers):.1%} right, after {time.perf_counter() - start:.0f} s")
 
 # %%
-# Above, filters of the first layer, what one of them makes of a digit, and the loss; below, digits
-# with the pixels in red on which the label depends most, and at the right those that it misread.
+# Above, the loss, filters of the first layer, and what they make of a digit; below, digits with the
+# pixels in red on which the label depends most, and at the right those that it misread.
 
-figure = plt.figure(figsize=(11, 6), layout="constrained")
-upper, lower = figure.subfigures(2, 1)
-panels = upper.subplots(1, 3, width_ratios=[1, 1, 1.4])
+figure, axes = plt.subplot_mosaic(
+    [["loss"] * 4 + ["filters"] * 2 + ["maps"] * 2, range(8)],
+    figsize=(11, 6),
+    height_ratios=[2, 1],
+    layout="constrained",
+)
+panels = [axes[name] for name in ("filters", "maps", "loss")]
 filters = network.weights_["0.weight"][:16, 0]
 tiles = np.pad(filters, [(0, 0), (0, 1), (0, 1)], constant_values=np.nan)
 panels[0].imshow(np.block([[*row] for row in tiles.reshape(4, 4, 4, 4)])[:-1, :-1], cmap="RdBu")
@@ -62,8 +66,8 @@ said = network.predict(new)
 wrong = np.flatnonzero(said != answers)[:2]
 shown = np.r_[np.arange(8 - len(wrong)), wrong]
 slopes = network.saliency(new[shown], said[shown])
-for panel, i, slope in zip(lower.subplots(1, 8), shown, slopes, strict=True):
-    ink = 1 - new[i] / 16
+for place, (i, slope) in enumerate(zip(shown, slopes, strict=True)):
+    panel, ink = axes[place], 1 - new[i] / 16
     red = (slope / slope.max())[..., None] * [0.0, 0.9, 0.9]
     panel.imshow(np.clip(0.3 + 0.7 * ink[..., None] - red, 0, 1))
     panel.set(title=f"{said[i]}" + ("" if said[i] == answers[i] else f", is {answers[i]}"))

@@ -47,18 +47,22 @@ runs = {
 }
 
 # %%
-# Left, one panel an optimiser: its first 300 steps. Right: how far the objective is from its
-# minimum, which is zero.
+# One panel an optimiser: its first 300 steps. Below: how far the objective is from its minimum,
+# which is zero.
 
 grid = np.meshgrid(np.linspace(-1.8, 1.8, 200), np.linspace(-0.9, 2.2, 200))
 heights = np.log10(valley(np.array(grid)) + 1e-3)
 
-figure = plt.figure(figsize=(13, 6), layout="constrained")
-left, right = figure.subfigures(1, 2, width_ratios=[2.1, 1])
-panels = left.subplots(2, 4, sharex=True, sharey=True).ravel()
-gap = right.subplots()
-for index, (panel, (name, run)) in enumerate(zip(panels, runs.items(), strict=False)):
-    colour = f"C{index}"
+names = list(runs)
+figure, panels = plt.subplot_mosaic(
+    [names[:4], [*names[4:], "marks"], ["gap"] * 4],
+    figsize=(10, 9),
+    height_ratios=[1, 1, 1.5],
+    layout="constrained",
+)
+gap, marks = panels["gap"], panels["marks"]
+for index, (name, run) in enumerate(runs.items()):
+    panel, colour = panels[name], f"C{index}"
     panel.contour(*grid, heights, levels=14, colors="0.82", linewidths=0.8, linestyles="solid")
     panel.plot(*run.path.T, "-", color=colour, linewidth=1.2)
     panel.plot(*run.path.T, ".", color=colour, markersize=4)
@@ -67,12 +71,12 @@ for index, (panel, (name, run)) in enumerate(zip(panels, runs.items(), strict=Fa
     near = np.linalg.norm(run.path - 1, axis=1) < 0.1
     reached = f"within 0.1 in {np.argmax(near)} steps" if near.any() else "not there in 300 steps"
     panel.set_title(f"{name}\n{reached}", fontsize=10)
+    panel.set(xlim=(-1.8, 1.8), ylim=(-0.9, 2.2))
     gap.semilogy(np.maximum(run.fun_values, 1e-16), color=colour, label=name)
-panels[0].set(xlim=(-1.8, 1.8), ylim=(-0.9, 2.2))
-panels[7].axis("off")
-panels[7].plot([], [], "ko", label="start")
-panels[7].plot([], [], "k*", markersize=11, label="minimum")
-panels[7].legend(loc="center", frameon=False)
+marks.axis("off")
+marks.plot([], [], "ko", label="start")
+marks.plot([], [], "k*", markersize=11, label="minimum")
+marks.legend(loc="center", frameon=False)
 gap.set(xlabel="iteration", ylabel="objective", xscale="symlog", ylim=(1e-15, 30))
 gap.legend(loc="lower left")
 plt.show()

@@ -43,7 +43,7 @@ def slope(x, rows):
     return curvature * (x - data[rows].mean(axis=0))
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
 k = np.arange(STEPS)
 for index, (name, schedule) in enumerate(SCHEDULES.items()):
     runs = [
@@ -57,7 +57,7 @@ for index, (name, schedule) in enumerate(SCHEDULES.items()):
     left.plot(k, schedule(k), label=name, **style)
     right.semilogy(np.arange(0, STEPS + 1, 100), np.mean(runs, axis=0), **style)
 left.set(xlabel="iteration k", ylabel="factor of the step", title="Schedule", ylim=(0, 1.05))
-left.legend()
+figure.legend(loc="outside lower center", ncols=3)
 right.set(xlabel="iteration k", ylabel="objective above its minimum, mean of 8 runs")
 right.set_title("Stochastic gradient descent under it")
 plt.show()

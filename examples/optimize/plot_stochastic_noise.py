@@ -43,11 +43,12 @@ RUNS = {
 # Above: the iterates at the ends of 100 epochs of two runs. Below: the mean of the objective
 # above its minimum.
 
-figure = plt.figure(figsize=(13, 6.5), layout="constrained")
-top, bottom = figure.subfigures(2, 1)
-panels = top.subplots(1, len(RUNS), sharex=True, sharey=True)
-curve = bottom.subplots()
-for index, (panel, (name, options)) in enumerate(zip(panels, RUNS.items(), strict=True)):
+figure, panels = plt.subplot_mosaic(
+    [[*RUNS], ["curve"] * len(RUNS)], figsize=(13, 6.5), layout="constrained"
+)
+curve = panels["curve"]
+for index, (name, options) in enumerate(RUNS.items()):
+    panel = panels[name]
     runs = [
         stochastic_gradient_descent(
             loss, [0.0, 0.0], jac=slope, n_samples=200, epochs=100, random_state=seed, **options
@@ -63,9 +64,9 @@ for index, (panel, (name, options)) in enumerate(zip(panels, RUNS.items(), stric
     )
     panel.plot(*best, "k+", markersize=14, markeredgewidth=2)
     panel.set_title(name, color=f"C{index}", fontsize=10)
+    panel.set(xlim=best[0] + np.array([-0.9, 0.9]), ylim=best[1] + np.array([-0.9, 0.9]))
     gap = np.mean([run.fun_values for run in runs], axis=0) - loss(best, slice(None))
     curve.loglog(np.arange(1, 101), gap[1:], color=f"C{index}", label=name)
-panels[0].set(xlim=best[0] + np.array([-0.9, 0.9]), ylim=best[1] + np.array([-0.9, 0.9]))
 curve.set(xlabel="epoch", ylabel="objective above its minimum")
 curve.legend(loc="lower left")
 plt.show()

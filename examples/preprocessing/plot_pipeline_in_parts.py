@@ -50,4 +50,5 @@ top.set(ylabel="coefficient of the scaled column", title="Circles: a fit to all 
 top.legend(title="dotted: scaled by the first batch", fontsize="small")
 bottom.semilogy(steps, np.maximum(off, 1e-17), "k.-")
 bottom.set(xlabel="batches seen", ylabel="relative difference", title="Parts against all rows")
+bottom.set_xticks(range(2, 21, 2))
 plt.show()

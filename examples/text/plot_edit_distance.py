@@ -37,7 +37,7 @@ table = edit_distances(
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
 left.imshow(table, cmap="Blues", alpha=0.7)
 for (i, j), value in np.ndenumerate(table):
-    left.text(j, i, value, ha="center", va="center", fontsize=8)
+    left.text(j, i, value, ha="center", va="center", fontsize=11)
 colours = {"equal": "C2", "replace": "C3", "delete": "C1", "insert": "C4"}
 for operation, i, j in edit_operations(source, target):
     step = (i + (operation != "insert"), j + (operation != "delete"))

@@ -29,7 +29,7 @@ shares = model.fit(documents).transform(documents)
 # The sampler climbs for some dozen sweeps and then wanders at its level. Then the most probable
 # words of each topic, and the documents that are most about it.
 
-figure, axes = plt.subplots(2, 4, figsize=(13, 6), layout="constrained")
+figure, axes = plt.subplots(2, 4, figsize=(13, 6.5), layout="constrained")
 axes[0, 0].plot(model.history_["log_likelihood"])
 axes[0, 0].set(xlabel="sweep", ylabel="log p(w, z) of a word", title="the sampler")
 coherence = model.coherence(documents)
@@ -39,5 +39,5 @@ for k, (axis, top) in enumerate(zip(axes[:, 1:].ravel(), model.top_words(8), str
     place = {word: i for i, word in enumerate(model.words_)}
     axis.barh(top[::-1], [model.components_[k, place[word]] for word in top[::-1]], color=f"C{k}")
     about = ", ".join(names[i] for i in np.argsort(-shares[:, k])[:3])
-    axis.set_title(textwrap.fill(f"{k + 1}: {about}", 36), fontsize=8)
+    axis.set_title(textwrap.fill(f"{k + 1}: {about}", 30), fontsize=10)
 plt.show()

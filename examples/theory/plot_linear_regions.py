@@ -33,5 +33,7 @@ steep = [np.linalg.norm(slopes.get(tuple(p), [np.nan, np.nan])) for p in pattern
 figure, ax = plt.subplots(layout="constrained")
 picture = ax.imshow(np.reshape(steep, (300, 300)), origin="lower", extent=(-3, 3, -3, 3))
 ax.plot(*np.array([r.point for r in regions]).T, ".", color="white", markersize=3)
+ax.set(xlabel="$x_1$", ylabel="$x_2$")
 ax.set_title(f"{len(regions)} regions; one layer of 6 units has {one_layer} at most")
 figure.colorbar(picture, label="slope")
+plt.show()

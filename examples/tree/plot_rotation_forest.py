@@ -34,19 +34,20 @@ models = {
 # %%
 # Above, the surfaces; below, the error in cross-validation on three data sets.
 
-figure = plt.figure(figsize=(11, 7), layout="constrained")
-above, below = figure.subfigures(2, 1, height_ratios=[1.25, 1])
-axes = above.subplots(1, 3, sharey=True)
+figure, panels = plt.subplot_mosaic(
+    [[*models], ["errors"] * 3], figsize=(11, 7), height_ratios=[1.25, 1], layout="constrained"
+)
 grid = np.stack(np.meshgrid(np.linspace(-6, 6, 200), np.linspace(-6, 6, 200)), axis=-1)
-for ax, (name, model) in zip(axes, models.items(), strict=True):
+for name, model in models.items():
+    ax = panels[name]
     surface = model.fit(X, y).predict_proba(grid.reshape(-1, 2))[:, 1].reshape(200, 200)
     ax.contourf(grid[..., 0], grid[..., 1], surface, np.linspace(0, 1, 11), cmap="RdBu", alpha=0.8)
     ax.scatter(*X.T, c=y, cmap="RdBu", s=10, edgecolor="k", linewidth=0.3)
     error = 1 - cross_val_score(model, X, y, cv=5).mean()
     ax.set(title=f"{name}: error {error:.3f}", xlabel="$x_1$", xlim=(-6, 6), ylim=(-6, 6))
-axes[0].set_ylabel("$x_2$")
+panels["one tree"].set_ylabel("$x_2$")
 
-ax = below.subplots()
+ax = panels["errors"]
 sets = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 for shift, (name, model) in enumerate(models.items()):
     errors = [

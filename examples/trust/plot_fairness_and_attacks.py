@@ -21,8 +21,13 @@ y = (X[:, 0] + rng.normal(size=3000) > 0.8).astype(int)
 fair = FairPostprocessor(constraint="demographic_parity").fit(X, y, sensitive_features=group)
 plain = LogisticRegression().fit(X, y).predict(X)
 
+digits, labels = load_digits(return_X_y=True)
+digits = digits / 16
+model = LogisticRegression(max_iter=300).fit(digits[:1000], labels[:1000])
+rows, truth = digits[1000:1200], labels[1000:1200]
+
 # %%
-# Acceptance before and after.
+# Acceptance before and after; accuracy under attack, beside what is certain for a linear model.
 figure, panels = plt.subplots(1, 3, figsize=(13, 3.5), layout="constrained")
 for ax, decided, title in (
     (panels[0], plain, "one threshold"),
@@ -31,12 +36,6 @@ for ax, decided, title in (
     FairnessDisplay.from_predictions(y, decided, group, ax=ax, random_state=0)
     ax.set(title=f"{title}: accuracy {np.mean(decided == y):.2f}", xlim=(0, 1))
 
-# %%
-# Accuracy under attack, beside what is certain for a linear model.
-digits, labels = load_digits(return_X_y=True)
-digits = digits / 16
-model = LogisticRegression(max_iter=300).fit(digits[:1000], labels[:1000])
-rows, truth = digits[1000:1200], labels[1000:1200]
 eps = np.linspace(0, 0.3, 7)
 RobustAccuracyDisplay.from_estimator(
     model, rows, truth, eps, bounds=(0, 1), label="under attack", ax=panels[2], random_state=0
@@ -44,3 +43,4 @@ RobustAccuracyDisplay.from_estimator(
 radius = attacks.linear_radius(model, rows, truth)
 panels[2].plot(eps, [(radius > e).mean() for e in eps], "--", label="certified")
 panels[2].legend()
+plt.show()

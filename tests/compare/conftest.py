@@ -1,6 +1,5 @@
-"""A browser, and a report to look at with it."""
+"""Reports to look at."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -10,10 +9,6 @@ from panlearn.compare.recipe import load_code
 from panlearn.compare.report import Part, report
 from panlearn.compare.table import prepare
 
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
 MODELS = [
     "sklearn.linear_model.LogisticRegression",
     "sklearn.linear_model.RidgeClassifier",
@@ -26,19 +21,6 @@ MODELS = [
 def few_thresholds(monkeypatch):
     """A tenth of the thresholds: a hundred, each scored by scikit-learn, take most of the time."""
     monkeypatch.setattr(decisions, "THRESHOLDS", 10)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium, where there is one."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium to load the report with")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="session")

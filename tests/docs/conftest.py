@@ -1,6 +1,5 @@
-"""The machinery of the pages, and a browser to look at them with."""
+"""The machinery of the pages, and an empty one to look at them with."""
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -8,24 +7,6 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
-
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium, where there is one."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium to load the pages with")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
-        yield made
-        made.close()
 
 
 @pytest.fixture(params=[("light", 1280), ("dark", 390)], ids=["desktop", "phone in the dark"])

@@ -209,6 +209,19 @@ def test_the_cost_that_a_docstring_states_is_found():
     assert said[0].startswith("With more rows than columns")  # and not with the section's name
 
 
+def test_an_order_of_error_is_no_cost():
+    law = facts.cost_law(
+        "Solve it, in :math:`O(1)` lines.\n\nNotes\n-----\n"
+        "A step of Heun's rule is off by :math:`O(h^3)`, the path by more. It converges at\n"
+        "a rate of :math:`O(1 / k)`; the error after k steps is :math:`O(1 / k)` too.\n"
+        "A step costs :math:`O(d)`.\n\n"
+        "The bias aside, a pass is :math:`O(n d)`. :math:`h` is small.\n\n"
+        "References\n----------\nOn :math:`O(n)`."
+    )
+    assert law == ["A step costs :math:`O(d)`.", "The bias aside, a pass is :math:`O(n d)`."]
+    assert facts.cost_law("A batch costs :math:`O(n)`.") == ["A batch costs :math:`O(n)`."]
+
+
 SETTINGS = ("Config", "Writer", "Hook", "Player", "Scaling", "Tower", "Template", "Pipeline")
 RESULTS = ("Answer", "Completion", "Solution", "pipeline")
 
@@ -313,6 +326,12 @@ def test_panels_below_a_title_stay_below_it(plt):
     phone.stack(figure)
     heights = [place.y0 for place in places(figure)]
     assert heights[0] > heights[2] > heights[1] > heights[3]
+    figure, panels = plt.subplots(2, 4, figsize=(13, 6))
+    for ax in panels[0]:
+        ax.set_title("a method")
+    phone.stack(figure)  # two beside each other
+    heights = [round(place.y0, 6) for place in places(figure)]
+    assert heights[1] > heights[4] == heights[5] > heights[2] == heights[3] > heights[7]
 
 
 def test_a_narrow_picture_and_small_panels_side_by_side_stay(plt):
@@ -322,6 +341,18 @@ def test_a_narrow_picture_and_small_panels_side_by_side_stay(plt):
     assert phone.stack(figure)
     tops = {round(place.y0, 2) for place in places(figure)}
     assert len(tops) == 2  # five of ten fit
+
+
+def test_panels_that_span_columns_have_rows_of_their_own(plt):
+    figure, panels = plt.subplot_mosaic([[*"LLRR"], [*"abcd"]], figsize=(13, 6))
+    assert phone.stack(figure)
+    places(figure)
+    left, right, *small = (panels[name].get_position() for name in "LRabcd")
+    assert left.y0 > right.y1
+    assert left.width == pytest.approx(right.width, rel=0.1)
+    assert left.width > 1.5 * small[0].width
+    assert small[0].y0 == pytest.approx(small[1].y0)  # two of four fit
+    assert small[1].y0 > small[2].y1
 
 
 def test_pages_offer_the_narrow_picture_where_there_is_one(tmp_path, monkeypatch):
