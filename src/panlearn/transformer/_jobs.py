@@ -17,6 +17,7 @@ import torch
 from panlearn.core import crew
 from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
+from panlearn.transformer import _addresses as at
 from panlearn.transformer import _loops, _tokens
 from panlearn.transformer._loops import CONTRACTED
 
@@ -184,51 +185,27 @@ def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def _numbers(place: int, n: int, m: int) -> np.ndarray:
-    """The matrix in single precision at an address."""
-    return crew.carray(crew.pointer(place), (n, m), np.float32)
-
-
-@jit(fastmath=CONTRACTED)
-def _integers(place: int, n: int) -> np.ndarray:
-    """The integers at an address."""
-    return crew.carray(crew.pointer(place), (n,), np.int64)
-
-
-@jit(fastmath=CONTRACTED)
-def _doubles(place: int, n: int, m: int) -> np.ndarray:
-    """The matrix in double precision at an address."""
-    return crew.carray(crew.pointer(place), (n, m), np.float64)
-
-
-@jit(fastmath=CONTRACTED)
-def _halves(place: int, n: int, m: int) -> np.ndarray:
-    """The matrix of halves at an address."""
-    return crew.carray(crew.pointer(place), (n, m), np.uint16)
-
-
-@jit(fastmath=CONTRACTED)
 def _multiply(job: Any, low: int, high: int) -> None:
     """Columns of x weight' + bias, of each quarter of them."""
     n, m = job.n_outputs, job.n_inputs
-    x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
-    bias = _numbers(job.bias, 1, n)[0]
+    x, made = at.numbers(job.x, job.n_rows, m), at.numbers(job.made, job.n_rows, n)
+    bias = at.numbers(job.bias, 1, n)[0]
     if job.halves:
-        halves = _halves(job.weight, n, m)
+        halves = at.halves(job.weight, n, m)
         _loops.multiply(x, halves, bias, made, low, high, _loops.widened)
     else:
-        _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
+        _loops.multiply(x, at.numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
 
 
 @jit(fastmath=CONTRACTED)
 def _norm(job: Any, low: int, high: int) -> None:
     """Rows of x += added, and their norms."""
     n, epsilon = job.n_inputs, np.float32(job.epsilon)
-    x, made = _numbers(job.x, job.n_rows, n), _numbers(job.made, job.n_rows, n)
-    weight, bias = _numbers(job.weight, 1, n)[0], _numbers(job.bias, 1, n)[0]
+    x, made = at.numbers(job.x, job.n_rows, n), at.numbers(job.made, job.n_rows, n)
+    weight, bias = at.numbers(job.weight, 1, n)[0], at.numbers(job.bias, 1, n)[0]
     for i in range(low, high):
         if job.added:
-            x[i] += _numbers(job.added, job.n_rows, n)[i]
+            x[i] += at.numbers(job.added, job.n_rows, n)[i]
         _loops.norm_row(x[i], weight, bias, epsilon, job.rms != 0, made[i])
 
 
@@ -236,8 +213,8 @@ def _norm(job: Any, low: int, high: int) -> None:
 def _activate(job: Any, low: int, high: int) -> None:
     """Rows of what the second matrix of a feed-forward layer sees."""
     x, made = (
-        _numbers(job.x, job.n_rows, job.n_inputs),
-        _numbers(job.made, job.n_rows, job.n_outputs),
+        at.numbers(job.x, job.n_rows, job.n_inputs),
+        at.numbers(job.made, job.n_rows, job.n_outputs),
     )
     for i in range(low, high):
         if job.kind == GELU:
@@ -253,10 +230,10 @@ def _attend(job: Any, low: int, high: int) -> None:
     """Attention of one query a row and head, for some heads of keys of rows."""
     n, size = job.n_rows * job.n_key_heads * job.n_columns, job.n_inputs
     if job.halves:
-        keys, values = _halves(job.keys, n, size), _halves(job.values, n, size)
+        keys, values = at.halves(job.keys, n, size), at.halves(job.values, n, size)
         _look_back(job, low, high, keys, values, _loops.widened, _loops.halved)
     else:
-        keys, values = _numbers(job.keys, n, size), _numbers(job.values, n, size)
+        keys, values = at.numbers(job.keys, n, size), at.numbers(job.values, n, size)
         _look_back(job, low, high, keys, values, _loops.whole, _loops.whole)
 
 
@@ -277,9 +254,9 @@ def _look_back(
     """
     n_heads, n_keys, size = job.n_heads, job.n_key_heads, job.n_inputs
     group, n_all = n_heads // n_keys, n_heads + 2 * n_keys
-    heads = _numbers(job.x, job.n_rows * n_all, size)
-    made = _numbers(job.made, job.n_rows * n_heads, size)
-    where = _integers(job.where, 1 + job.n_rows)
+    heads = at.numbers(job.x, job.n_rows * n_all, size)
+    made = at.numbers(job.made, job.n_rows * n_heads, size)
+    where = at.integers(job.where, 1 + job.n_rows)
     column = where[0]
     room = np.empty(column + 1, np.float32)
     for part in range(low, high):
@@ -304,10 +281,10 @@ def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
     """Divide a query or key by its root mean square and turn it by its place, if that is wanted."""
     size = len(head)
     if scale:
-        vectors = _numbers(scale, 2, size)
+        vectors = at.numbers(scale, 2, size)
         _loops.norm_row(head, vectors[0], vectors[1], np.float32(job.epsilon), True, head)
     if job.turned:
-        turned = _numbers(job.turned, 2 * job.n_outputs, size // 2)
+        turned = at.numbers(job.turned, 2 * job.n_outputs, size // 2)
         _loops.turn(head, turned[place], turned[job.n_outputs + place])
 
 
@@ -315,23 +292,23 @@ def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
 def _embed(job: Any, low: int, high: int) -> None:
     """Rows of tokens, with those of their places added if there are such."""
     n, m, n_places = job.n_outputs, job.n_inputs, job.n_columns
-    ids, where = _integers(job.ids, job.n_rows), _integers(job.where, 1 + job.n_rows)
-    made, places = _numbers(job.made, job.n_rows, m), _numbers(job.added, n_places, m)
+    ids, where = at.integers(job.ids, job.n_rows), at.integers(job.where, 1 + job.n_rows)
+    made, places = at.numbers(job.made, job.n_rows, m), at.numbers(job.added, n_places, m)
     for i in range(low, high):
         added = places[where[0] - where[1 + i]] if n_places else made[i, :0]
         if job.halves:
-            _tokens.embed(_halves(job.weight, n, m)[ids[i]], added, made[i], _loops.widened)
+            _tokens.embed(at.halves(job.weight, n, m)[ids[i]], added, made[i], _loops.widened)
         else:
-            _tokens.embed(_numbers(job.weight, n, m)[ids[i]], added, made[i], _loops.whole)
+            _tokens.embed(at.numbers(job.weight, n, m)[ids[i]], added, made[i], _loops.whole)
 
 
 @jit(fastmath=CONTRACTED)
 def _choose(job: Any, low: int, high: int) -> None:
     """The next tokens of rows: those of the highest scores, or drawn if there is a temperature."""
-    scores, ids = _numbers(job.x, job.n_rows, job.n_inputs), _integers(job.ids, job.n_rows)
-    column = _integers(job.where, 1)[0] + 1
-    uniform = _doubles(job.uniform, job.n_rows, job.n_columns)
-    log_probs = _doubles(job.log_probs, job.n_rows, job.n_columns)
+    scores, ids = at.numbers(job.x, job.n_rows, job.n_inputs), at.integers(job.ids, job.n_rows)
+    column = at.integers(job.where, 1)[0] + 1
+    uniform = at.doubles(job.uniform, job.n_rows, job.n_columns)
+    log_probs = at.doubles(job.log_probs, job.n_rows, job.n_columns)
     for i in range(low, high):
         if job.temperature:
             temperature = np.float32(job.temperature)
@@ -343,14 +320,14 @@ def _choose(job: Any, low: int, high: int) -> None:
 @jit(fastmath=CONTRACTED)
 def _go_on(job: Any) -> None:
     """Put tokens into the next column and go there; that is all once each row has had an end."""
-    n, ids, where = job.n_rows, _integers(job.ids, job.n_rows), _integers(job.where, 1)
-    table, ended = _integers(job.table, n * job.n_columns), _integers(job.ended, n)
+    n, ids, where = job.n_rows, at.integers(job.ids, job.n_rows), at.integers(job.where, 1)
+    table, ended = at.integers(job.table, n * job.n_columns), at.integers(job.ended, n)
     where[0] += 1
     left = n
     for i in range(n):
         table[i * job.n_columns + where[0]] = ids[i]
-        for end in _integers(job.ends, job.n_ends):
+        for end in at.integers(job.ends, job.n_ends):
             ended[i] |= ids[i] == end
         left -= ended[i]
     if not left:
-        _integers(job.again, 1)[0] = 0
+        at.integers(job.again, 1)[0] = 0
