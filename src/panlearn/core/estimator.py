@@ -86,7 +86,10 @@ class Estimator(BaseEstimator, metaclass=Constructed):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        known = vars(self)
+        return "n_features_in_" in known or any(  # by which most are told at a look
+            name.endswith("_") and not name.startswith("_") for name in known
+        )
 
     def _require_fitted(self) -> None:
         """Raise scikit-learn's `NotFittedError` before `fit`."""

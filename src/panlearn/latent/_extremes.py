@@ -50,8 +50,8 @@ def checked_rows(
 def _has_squares(values: np.ndarray) -> bool:
     """Whether the squares are floats beyond doubt, in one pass; mostly they are."""
     with np.errstate(over="ignore", invalid="ignore"):
-        square = np.vdot(values, values) if values.flags.c_contiguous else np.inf
-        return bool(square <= LARGEST[values.dtype] ** 2)
+        square = float(np.vdot(values, values)) if values.flags.c_contiguous else np.inf
+    return square <= LARGEST[values.dtype] ** 2
 
 
 def log_floats(values: np.ndarray, dtype: Any) -> np.ndarray:

@@ -113,14 +113,15 @@ def posterior(at: Factors, rows: np.ndarray, seen: np.ndarray) -> Posterior:
     return Posterior(centred, means, covariance, root, loadings, noise)
 
 
-def inferred(at: Factors, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Posterior]]:
-    """Cut rows by what they miss: (indices, entries seen, posterior)."""
+def inferred(at: Factors, X: Any) -> Iterator[tuple[Any, np.ndarray, Posterior]]:
+    """Cut rows by what they miss: (indices or a slice, entries seen, posterior)."""
     for start in range(0, X.shape[0], CHUNK):
         rows = _dense(X[start : start + CHUNK])
         for index, seen in by_pattern(rows):
             whole = len(index) == len(rows) and seen.all()
+            place = slice(start, start + len(rows)) if whole else start + index
             known = rows if whole else rows[np.ix_(index, seen)]
-            yield start + index, seen, posterior(at, known, seen)
+            yield place, seen, posterior(at, known, seen)
 
 
 def expect(
@@ -133,10 +134,11 @@ def expect(
     every = np.zeros((k + 1, k + 1))
     gram, cross, square = np.zeros((groups, k + 1, k + 1)), np.zeros((d, k + 1)), np.zeros(d)
     for index, seen, found in inferred(at, X):
-        w = np.ones(len(index)) if weight is None else weight[index].astype(float)
+        n = len(found.means)
+        w = np.ones(n) if weight is None else weight[index].astype(float)
         total += float(w.sum())
         log_likelihood += float(w @ found.log_density)
-        factors = np.c_[found.means, np.ones(len(index))]
+        factors = np.c_[found.means, np.ones(n)]
         sums = (w[:, None] * factors).T @ factors
         sums[:k, :k] += w.sum() * found.covariance
         every += sums

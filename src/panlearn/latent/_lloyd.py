@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.jit import jit
+from panlearn.core.short_rows import shifted
 from panlearn.core.statistics import Statistic, Sums
 from panlearn.core.threads import threads
 
@@ -222,7 +223,7 @@ def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     square = X @ centres.T
     square *= -2
     square += np.einsum("ij,ij->i", X, X)[:, None]
-    square += np.einsum("ij,ij->i", centres, centres)
+    shifted(square, np.einsum("ij,ij->i", centres, centres), out=square)
     np.maximum(square, 0, out=square)
     return np.sqrt(square, out=square)
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from panlearn.core.short_rows import shifted
+
 
 class Layers(NamedTuple):
     """Weights and biases, and the conditional laws that they give."""
@@ -18,7 +20,7 @@ class Layers(NamedTuple):
     def hidden(self, v: np.ndarray) -> np.ndarray:
         """p(h = 1 | v) = σ(c + W v)."""
         field = v @ self.weights.T
-        field += self.hidden_bias
+        shifted(field, self.hidden_bias, out=field)
         return expit(field, out=field)
 
     def visible(self, h: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from panlearn.latent._row_blocks import row_blocks
 from panlearn.latent._rows import coordinates
 from panlearn.latent._spectrum import Spectrum, from_moments
 
-BLOCK = 2048  # rows that are centred at a time, so that they stay in the cache
+BLOCK = 8192  # rows that are centred at a time: few calls, and the cache still holds them
 
 
 @dataclass(eq=False, repr=False)
