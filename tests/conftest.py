@@ -150,7 +150,7 @@ def documents_of(n, seed):
     return texts, y
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(hookwrapper=True)  # of the kind that goes on after an error, too
 def pytest_collection():
     """Collect tests without walks through the heap, and keep what is there out of later ones.
 
@@ -158,11 +158,9 @@ def pytest_collection():
     garbage takes a second each time.
     """
     gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
-        gc.freeze()
+    yield
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_generate_tests(metafunc):
