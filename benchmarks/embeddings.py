@@ -111,12 +111,12 @@ def subjects(n=50_000):
     return texts[:half], y[:half], texts[half:], y[half:]
 
 
-def word2vec(**options):
+def word2vec(size=100, **options):
     ours = {"random_state": 1, **options}
     theirs = {"seed": 1, "workers": 2, **options}
     return {
-        "panlearn": lambda texts: Word2Vec(100, n_jobs=2, **ours).fit(texts),
-        "gensim": lambda texts: gensim.models.Word2Vec(texts, vector_size=100, **theirs),
+        "panlearn": lambda texts: Word2Vec(size, n_jobs=2, **ours).fit(texts),
+        "gensim": lambda texts: gensim.models.Word2Vec(texts, vector_size=size, **theirs),
     }
 
 
@@ -133,6 +133,13 @@ def workloads():
         "text.Word2Vec",
         people,
         word2vec(epochs=3, sg=1),
+        analogy_quality,
+    )
+    yield Workload(
+        "Word2Vec skip-gram of 300 dimensions, planted analogies, 1e6 tokens, one epoch",
+        "text.Word2Vec",
+        people,
+        word2vec(300, epochs=1, sg=1),
         analogy_quality,
     )
     yield Workload(

@@ -11,21 +11,21 @@ from panlearn.sequence import CategoricalHMM, GaussianHMM
 T, K, D, V = 200_000, 8, 4, 50
 
 
-def hidden_states():
+def hidden_states(n=T, k=K):
     """A path through a sticky chain."""
-    P = 0.1 * np.random.default_rng(0).dirichlet(np.ones(K), K) + 0.9 * np.eye(K)
-    cumulative, uniform = P.cumsum(axis=1), np.random.default_rng(1).random(T)
-    states, state = np.empty(T, dtype=int), 0
-    for t in range(T):
-        state = min(int(np.searchsorted(cumulative[state], uniform[t])), K - 1)
+    P = 0.1 * np.random.default_rng(0).dirichlet(np.ones(k), k) + 0.9 * np.eye(k)
+    cumulative, uniform = P.cumsum(axis=1), np.random.default_rng(1).random(n)
+    states, state = np.empty(n, dtype=int), 0
+    for t in range(n):
+        state = min(int(np.searchsorted(cumulative[state], uniform[t])), k - 1)
         states[t] = state
     return states
 
 
-def vectors():
-    states, rng = hidden_states(), np.random.default_rng(2)
-    means = 1.5 * rng.standard_normal((K, D))
-    X = means[states] + rng.standard_normal((T, D))
+def vectors(n=T, k=K):
+    states, rng = hidden_states(n, k), np.random.default_rng(2)
+    means = 1.5 * rng.standard_normal((k, D))
+    X = means[states] + rng.standard_normal((n, D))
     start = means + 0.5 * np.random.default_rng(5).standard_normal(means.shape)
     return X, states, start
 
@@ -45,32 +45,35 @@ def long_series(n=10_000_000):
     return (3.0 * states + rng.standard_normal(n))[:, None], states
 
 
-STEPS = 0.5 * np.eye(K) + 0.5 / K
+def _steps(k=K):
+    return 0.5 * np.eye(k) + 0.5 / k
 
 
-def _covariances(kind):
-    return np.ones((K, D)) if kind == "diag" else np.stack([np.eye(D)] * K)
+def _covariances(kind, k):
+    return np.ones((k, D)) if kind == "diag" else np.stack([np.eye(D)] * k)
 
 
 def gaussian(data, kind):
     X, _, means = data
-    start = {"means_init": means, "covars_init": _covariances(kind), "transmat_init": STEPS}
-    return GaussianHMM(K, covariance_type=kind, max_iter=10, tol=0.0, **start).fit(X)
+    k = len(means)
+    start = {"means_init": means, "covars_init": _covariances(kind, k), "transmat_init": _steps(k)}
+    return GaussianHMM(k, covariance_type=kind, max_iter=10, tol=0.0, **start).fit(X)
 
 
 def peer_gaussian(data, kind, implementation):
     X, _, means = data
     none = {"covars_prior": 0, "covars_weight": 0 if kind == "full" else 1}
     options = {"n_iter": 10, "tol": -np.inf, "init_params": "", "min_covar": 1e-6}
-    model = peer.GaussianHMM(K, kind, implementation=implementation, **options, **none)
-    model.startprob_, model.transmat_, model.means_ = np.full(K, 1 / K), STEPS, means
-    model.covars_ = _covariances(kind)
+    k = len(means)
+    model = peer.GaussianHMM(k, kind, implementation=implementation, **options, **none)
+    model.startprob_, model.transmat_, model.means_ = np.full(k, 1 / k), _steps(k), means
+    model.covars_ = _covariances(kind, k)
     return model.fit(X)
 
 
 def categorical(data):
     X, _, B = data
-    start = {"emissionprob_init": B, "transmat_init": STEPS, "categories": np.arange(V)}
+    start = {"emissionprob_init": B, "transmat_init": _steps(), "categories": np.arange(V)}
     return CategoricalHMM(K, max_iter=10, tol=0.0, **start).fit(X)
 
 
@@ -78,7 +81,7 @@ def peer_categorical(data, implementation):
     X, _, B = data
     options = {"n_iter": 10, "tol": -np.inf, "init_params": ""}
     model = peer.CategoricalHMM(K, implementation=implementation, **options)
-    model.startprob_, model.transmat_, model.emissionprob_ = np.full(K, 1 / K), STEPS, B
+    model.startprob_, model.transmat_, model.emissionprob_ = np.full(K, 1 / K), _steps(), B
     model.n_features = V
     return model.fit(X)
 
@@ -109,6 +112,17 @@ def _fitted(build, ours, theirs):
 
 def workloads():
     size = "T = 2e5, 8 states"
+    for n, k in ((20_000, 50), (100_000, 2)):
+        yield Workload(
+            f"Baum-Welch, 10 iterations, T = {n:,}, {k} states, d = 4, diag, against scaling",
+            "sequence.GaussianHMM",
+            lambda n=n, k=k: vectors(n, k),
+            {
+                "panlearn": lambda data: gaussian(data, "diag"),
+                "hmmlearn (scaling)": lambda data: peer_gaussian(data, "diag", "scaling"),
+            },
+            _likelihood,
+        )
     for implementation, bar in (("scaling", 1.2), ("log", 3.0)):
         for kind in ("diag", "full"):
             yield Workload(

@@ -12,13 +12,13 @@ from panlearn.sequence import KalmanFilter
 T = 20_000
 
 
-def target(gaps=0.0):
-    """A point in the plane with damped acceleration, its position seen through noise."""
+def target(gaps=0.0, axes=2, steps=T):
+    """Points with damped acceleration along some axes, their positions seen through noise."""
     dt, rng = 0.1, np.random.default_rng(0)
-    F = np.kron(np.eye(2), [[0.99, dt, dt**2 / 2], [0, 0.98, dt], [0, 0, 0.95]])
-    H = np.kron(np.eye(2), [[1.0, 0.0, 0.0]])
-    model = KalmanFilter.from_matrices(F, H, 0.01 * np.eye(6), 0.5 * np.eye(2))
-    Y, states = model.sample(T, 0)
+    F = np.kron(np.eye(axes), [[0.99, dt, dt**2 / 2], [0, 0.98, dt], [0, 0, 0.95]])
+    H = np.kron(np.eye(axes), [[1.0, 0.0, 0.0]])
+    model = KalmanFilter.from_matrices(F, H, 0.01 * np.eye(3 * axes), 0.5 * np.eye(axes))
+    Y, states = model.sample(steps, 0)
     Y[rng.random(Y.shape) < gaps] = np.nan
     return Y, states, model
 
@@ -32,12 +32,13 @@ def statsmodels(data):
     from statsmodels.tsa.statespace.kalman_smoother import KalmanSmoother
 
     Y, _, model = data
-    smoother = KalmanSmoother(k_endog=2, k_states=6)
+    seen, hidden = model.observation_.shape
+    smoother = KalmanSmoother(k_endog=seen, k_states=hidden)
     smoother.bind(np.asfortranarray(Y.T))
     smoother["design"], smoother["transition"] = model.observation_, model.transition_
-    smoother["selection"], smoother["state_cov"] = np.eye(6), model.transition_covariance_
+    smoother["selection"], smoother["state_cov"] = np.eye(hidden), model.transition_covariance_
     smoother["obs_cov"] = model.observation_covariance_
-    smoother.initialize_known(np.zeros(6), np.eye(6))
+    smoother.initialize_known(np.zeros(hidden), np.eye(hidden))
     return smoother.smooth().smoothed_state.T
 
 
@@ -87,6 +88,13 @@ def workloads() -> Iterator[Workload]:
         "the same with a fifth of the entries missing",
         "KalmanFilter",
         lambda: target(0.2),
+        some,
+        quality,
+    )
+    yield Workload(
+        "Kalman filter and smoother, 5000 steps, 30 states",
+        "KalmanFilter",
+        lambda: target(axes=10, steps=5000),
         some,
         quality,
     )

@@ -87,6 +87,17 @@ def workloads() -> Iterator[Workload]:
         {"panlearn": fit(LogisticRegression()), **solvers("lbfgs", "newton-cg")},
         objective(),
     )
+    for name, shape in (
+        ("logistic multinomial 1e4 x 30 x 50", (10_000, 30, 50)),
+        ("logistic multinomial 200 x 5000 x 3", (200, 5000, 3)),
+    ):
+        yield Workload(
+            name,
+            "LogisticRegression",
+            lambda shape=shape: multinomial(*shape),
+            {"panlearn": fit(LogisticRegression()), **solvers("lbfgs")},
+            objective(),
+        )
     C = 1 / (1e-3 * 200_000)
     yield Workload(
         "logistic l1 2e5 x 100",

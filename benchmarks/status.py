@@ -14,6 +14,8 @@ import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import panlearn
 from benchmarks import chart, hardening
@@ -22,6 +24,7 @@ from benchmarks.harness import RESULTS
 ROOT = Path(__file__).parent.parent
 JUNIT = ROOT / "build" / "junit.xml"
 PAGE = ROOT / "docs" / "status.rst"
+FOLDED = 60  # workloads of a family: of more than these a method has one line
 INTRODUCTION = """\
 Status
 ======
@@ -93,14 +96,27 @@ def benchmarks_of() -> tuple[dict[str, list[str]], list[str]]:
     found, machines = defaultdict(list), []
     for path in sorted(RESULTS.glob("*.json")):
         content = json.loads(path.read_text())
-        for row in content["rows"]:
-            if row.get("spread"):  # a ratio without its spread is not shown
-                low, high = row["spread"]
-                ratio = f"{row['ratio']:.2f} ({low:.2f} to {high:.2f})"
-                found[row["method"]].append(f"{row['workload']}: {ratio}")
+        shown = [row for row in content["rows"] if row.get("spread")]  # else it is not shown
+        some = defaultdict(list)
+        for row in shown:
+            some[row["method"]].append(row)
+        for method, rows in some.items():
+            found[method] += _in_words(path.stem, rows, whole=len(shown) <= FOLDED)
         facts = ", ".join(f"{k} {v}" for k, v in content["machine"].items())
         machines.append(f"{path.stem}: {facts}")
     return found, machines
+
+
+def _in_words(family: str, rows: list[dict[str, Any]], *, whole: bool) -> list[str]:
+    """Every workload with its ratio and quartiles, or of a family of very many the range."""
+    if whole:
+        return [
+            "{workload}: {ratio:.2f} ({0:.2f} to {1:.2f})".format(*row["spread"], **row)
+            for row in rows
+        ]
+    ratios = sorted(row["ratio"] for row in rows)
+    said = f"{ratios[0]:.2f} to {ratios[-1]:.2f}, median {median(ratios):.2f}"
+    return [f"{len(rows)} {family}: {said}"]
 
 
 def porting(junit: Path) -> list[str]:

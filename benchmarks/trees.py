@@ -57,6 +57,10 @@ def many_classes(n=20_000, d=24, k=30, seed=0):
     return X[:n], y[:n], X[n:], y[n:]
 
 
+def few_classes():
+    return many_classes(24_000, k=3)
+
+
 def many_columns(n=200, d=5_000, seed=0):
     """Few rows with many columns, of which ten tell the class; 1,000 new rows."""
     rng = np.random.default_rng(seed)
@@ -144,6 +148,7 @@ def workloads() -> Iterator[Workload]:
     )
     for name, build in (
         ("random forest of 60, 2e4 x 24 of 30 classes, 2 threads", many_classes),
+        ("random forest of 60, 2.4e4 x 24 of 3 classes, 2 threads", few_classes),
         ("random forest of 60, 200 x 5000, 2 threads", many_columns),
     ):
         yield Workload(

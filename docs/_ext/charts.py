@@ -11,6 +11,7 @@ from facts import Growth, Measured, growth, methods, results, workloads
 
 LOW, HIGH = -2.0, 6.0  # powers of two at the ends of the axis: a quarter and 64 times
 WIDTH, HEIGHT, MARGIN = 260, 26, 12
+FOLDED = 60  # workloads of a family: more are folded by method
 
 
 def place(ratio: float) -> float:
@@ -169,7 +170,7 @@ def benchmark_page() -> str:
         own = [m for m in shown if m.family == family]
         if own:
             text += f'<section class="family"><h2 id="{family}">{family.replace("_", " ")}</h2>'
-            text += "".join(workload_row(m) for m in own)
+            text += "".join(map(workload_row, own)) if len(own) <= FOLDED else _by_method(own)
             text += f'<p class="machine">{escape(machine_line(content["machine"]))}</p></section>'
     if not shown:
         text += "<p>No workload has been measured with its spread yet.</p>"
@@ -185,6 +186,23 @@ def benchmark_page() -> str:
             f"{_growths()}"
         )
     return text + "</div>"
+
+
+def _by_method(own: list[Measured]) -> str:
+    """Write many workloads folded by method, each with its range and how often a peer is faster."""
+    groups: dict[str, list[Measured]] = {}
+    for measured in own:
+        groups.setdefault(measured.method, []).append(measured)
+    text = ""
+    for method, some in groups.items():
+        ratios = [measured.ratio or 0 for measured in some]
+        slower = sum(verdict(measured) == "slower" for measured in some)
+        said = f"{len(some)} workloads, {short(min(ratios))} to {short(max(ratios))}"
+        said += f", {slower} slower" if slower else ""
+        rows = "".join(map(workload_row, some))
+        summary = f"<summary>{escape(method)}: {said}</summary>"
+        text += f'<details class="group">{summary}{rows}</details>'
+    return text
 
 
 def _growths() -> str:

@@ -60,8 +60,10 @@ function filterBenchmarks() {
       row.hidden = !hit;
       count += hit;
     }
-    for (const family of document.querySelectorAll("#workloads .family"))
-      family.hidden = !family.querySelector("details:not([hidden])");
+    for (const group of document.querySelectorAll("#workloads .family, #workloads .group"))
+      group.hidden = !group.querySelector("details.workload:not([hidden])");
+    for (const group of document.querySelectorAll("#workloads .group"))
+      group.open = box.value.trim() !== "";
     document.getElementById("count").textContent = `${count} of ${rows.length} workloads`;
   };
   box.addEventListener("input", show);

@@ -4,13 +4,14 @@ import copy
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import panlearn
-from panlearn.alignment import GRPO, PPO, rewards
+from panlearn.alignment import GRPO, PPO, distill, rewards, supervised_finetune
 from panlearn.alignment._games import critic_of, expected, log_probabilities, token_rewards
 from panlearn.alignment._prompts import read_prompts
 from panlearn.alignment._rollouts import roll_out
@@ -340,54 +341,57 @@ def test_bad_data_are_named(model):
 
 
 SCRIPT = """
-import os, sys
-import numpy as np, torch
-from panlearn.alignment import GRPO, PPO, distill, supervised_finetune
-from panlearn.transformer import GPT, GPTConfig
-
+import sys
+import torch
+sys.path.insert(0, sys.argv[1])
+from test_online import learn
 torch.set_num_threads(1)
-model = GPT(GPTConfig(1, 8, 1, 9), max_steps=1, random_state=1, optimizer="sgd")
-model.fit(np.array([0, 1, 2, 3, 4] * 8))
-model.end_tokens_ = (4,)
-
-def ones(prompts, completions, answers):
-    return [ids.count(1) for ids in completions]
-
-how = dict(max_tokens=5, batch_size=4, max_epochs=2, optimizer="sgd", learning_rate=0.1,
-           random_state=0)  # five prompts: the last batch leaves a process without a row
-found = {}
-for tuner in (GRPO(model, ones, beta=0.1, **how), PPO(model, ones, **how)):
-    tuner.fit([[0], [1, 2], [3], [0, 1], [2]])
-    found[type(tuner).__name__] = {k: torch.tensor(v) for k, v in tuner.weights_.items()}
-    found[type(tuner).__name__]["reward"] = torch.tensor(tuner.history_["reward"])
-how |= dict(batch_size=3)
-del how["max_tokens"]
-rows = [([0], [1, 2]), ([1], [3, 3, 4]), ([2, 0], [4]), ([3], [0, 1])]
-for name, tuned in {
-    "sft": supervised_finetune(model, rows, **how),
-    "packed": supervised_finetune(model, rows, packing=True, **how),
-    "distill": distill(model, tuner.model_, *map(list, zip(*rows)), **how),
-}.items():
-    found[name] = {k: torch.tensor(v) for k, v in tuned.weights_.items()}
-torch.save(found, sys.argv[1] + os.environ.get("RANK", ""))
+learn(sys.argv[2])
 """
 
 
+def learn(out):
+    model = GPT(GPTConfig(1, 8, 1, 9), max_steps=1, random_state=1, optimizer="sgd")
+    model.fit(np.array([0, 1, 2, 3, 4] * 8))
+    model.end_tokens_ = (4,)
+
+    def ones(prompts, completions, answers):
+        return [ids.count(1) for ids in completions]
+
+    how = dict(max_epochs=2, optimizer="sgd", learning_rate=0.1, random_state=0)
+    # five prompts: the last batch leaves a process without a row
+    rollouts = dict(max_tokens=5, batch_size=4, **how)
+    found = {}
+    for tuner in (GRPO(model, ones, beta=0.1, **rollouts), PPO(model, ones, **rollouts)):
+        tuner.fit([[0], [1, 2], [3], [0, 1], [2]])
+        found[type(tuner).__name__] = {k: torch.tensor(v) for k, v in tuner.weights_.items()}
+        found[type(tuner).__name__]["reward"] = torch.tensor(tuner.history_["reward"])
+    how |= dict(batch_size=3)
+    rows = [([0], [1, 2]), ([1], [3, 3, 4]), ([2, 0], [4]), ([3], [0, 1])]
+    for name, tuned in {
+        "sft": supervised_finetune(model, rows, **how),
+        "packed": supervised_finetune(model, rows, packing=True, **how),
+        "distill": distill(model, tuner.model_, *map(list, zip(*rows, strict=True)), **how),
+    }.items():
+        found[name] = {k: torch.tensor(v) for k, v in tuned.weights_.items()}
+    torch.save(found, f"{out}{os.environ.get('RANK', '')}")
+
+
 @pytest.mark.slow
-def test_two_processes_learn_as_one(tmp_path):
+def test_two_processes_learn_as_one(tmp_path, library):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    for command, out in (([sys.executable], "one"), (torchrun, "two")):
-        done = subprocess.run(
-            [*command, str(script), str(tmp_path / out)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env=environment,
-        )
-        assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [*torchrun, str(script), str(Path(__file__).parent), str(tmp_path / "two")],
+        capture_output=True,
+        text=True,
+        timeout=1800,  # a process that hangs, not a busy machine
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    library.quietly(lambda: learn(tmp_path / "one"))
     alone = torch.load(tmp_path / "one", weights_only=True)
     for rank in "01":
         both = torch.load(tmp_path / f"two{rank}", weights_only=True)

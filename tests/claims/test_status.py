@@ -1,6 +1,7 @@
 """The status page credits a method with the claims and tests that were seen to call it."""
 
 import importlib
+import json
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,20 @@ def test_results_without_a_trace_are_refused(status, tmp_path):
     case = '<testcase classname="tests.parity.test_latent" name="test_one" />'
     with pytest.raises(SystemExit, match="does not tell what test_one ran"):
         status.outcomes(written(tmp_path, case))
+
+
+def test_a_family_of_very_many_workloads_has_one_line_a_method(status, tmp_path, monkeypatch):
+    def kept(count):
+        rows = [
+            {"workload": f"no {i}", "method": "Ridge", "ratio": 1.0 + i, "spread": [1.0, 2.0]}
+            for i in range(count)
+        ]
+        rows.append({"workload": "a peer", "method": "Ridge", "ratio": None, "spread": None})
+        content = {"machine": {"cpu": "a machine"}, "rows": rows}
+        (tmp_path / "predictions.json").write_text(json.dumps(content))
+        return status.benchmarks_of()[0]["Ridge"]
+
+    monkeypatch.setattr(status, "RESULTS", tmp_path)
+    assert kept(2) == ["no 0: 1.00 (1.00 to 2.00)", "no 1: 2.00 (1.00 to 2.00)"]
+    many = status.FOLDED + 1
+    assert kept(many) == [f"{many} predictions: 1.00 to {many:.2f}, median {(many + 1) / 2:.2f}"]

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from panlearn.compare.timed import TimedWorker
+
 
 def test_leaderboard_in_the_terminal(run, mixed_csv):
     result = run("compare", mixed_csv, "--target", "price", "--models", "Ridge", "--cv", 2)
@@ -78,7 +80,13 @@ def test_progress_goes_to_a_terminal_and_the_answer_to_the_file(tmp_path):
     import pty
 
     reader, terminal = pty.openpty()
-    code = "from panlearn.cli import main; main()"
+    # the models in that process, too: the test above has them in processes of their own
+    code = (
+        "from panlearn.compare.timed import TimedWorker\n"
+        "TimedWorker.run = lambda self, job, *rest, limit: job(*self._shared, *rest)\n"
+        "from panlearn.cli import main\n"
+        "main()"
+    )
     arguments = ["compare", "--data", "diabetes", "--models", "Ridge", "--cv", "2", "--json"]
     output = tmp_path / "answer.json"
     with output.open("w") as file:
@@ -86,7 +94,7 @@ def test_progress_goes_to_a_terminal_and_the_answer_to_the_file(tmp_path):
             [sys.executable, "-c", code, *arguments],
             stdout=file,
             stderr=terminal,
-            env={**os.environ, "TERM": "xterm"},
+            env={**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1"},
         )
     os.close(terminal)
     shown = ""
@@ -118,22 +126,13 @@ def test_a_report_has_to_go_somewhere(run, tmp_path):
     assert "no folder" in result.stderr
 
 
-@pytest.fixture
-def here(monkeypatch):
-    """Models run in this process, one after the other, and Ctrl-C comes in the midst of Lasso."""
-    from panlearn.compare import running, timed
-
-    def worker_run(self, job, name, *arguments, limit):
+def test_ctrl_c_keeps_the_leaderboard_so_far_and_its_report(run, mixed_csv, tmp_path, monkeypatch):
+    def impatient(self, job, name, *arguments, limit):
         if name == "Lasso":
             raise KeyboardInterrupt
         return job(*self._shared, name, *arguments)
 
-    monkeypatch.setattr(running, "n_threads", lambda: 1)
-    monkeypatch.setattr(timed.TimedWorker, "run", worker_run)
-
-
-@pytest.mark.usefixtures("here")
-def test_ctrl_c_keeps_the_leaderboard_so_far_and_its_report(run, mixed_csv, tmp_path):
+    monkeypatch.setattr(TimedWorker, "run", impatient)
     path = tmp_path / "r.html"
     models = ("--models", "Ridge,Lasso,LinearRegression,ElasticNet")
     result = run(*("compare", mixed_csv, "--target", "price", "--cv", 2, *models, "--report", path))

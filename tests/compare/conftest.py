@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from panlearn.compare import compare
+from panlearn.compare import compare, decisions
 from panlearn.compare.recipe import load_code
 from panlearn.compare.report import Part, report
 from panlearn.compare.table import prepare
@@ -15,6 +15,12 @@ MODELS = [
     "sklearn.naive_bayes.GaussianNB",
     "sklearn.ensemble.VotingClassifier",
 ]
+
+
+@pytest.fixture(autouse=True)
+def few_thresholds(monkeypatch):
+    """A tenth of the thresholds: a hundred, each scored by scikit-learn, take most of the time."""
+    monkeypatch.setattr(decisions, "THRESHOLDS", 10)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import panlearn
 from panlearn.bayes import GaussianNB
-from panlearn.compare import Leaderboard, forecast, prepare
+from panlearn.compare import Leaderboard, decisions, forecast, prepare
+from panlearn.compare.decisions import THRESHOLDS
 from panlearn.compare.preparation import preprocessor
 from panlearn.core import interpretation
 from panlearn.core.errors import DataError
@@ -76,7 +77,8 @@ def test_a_table_of_densities_and_what_is_missing(rng):
     assert len(some.table.y) == 30
 
 
-def test_thresholds_are_chosen_within_the_rows_that_are_learned_from(rare):
+def test_thresholds_are_chosen_within_the_rows_that_are_learned_from(rare, monkeypatch):
+    monkeypatch.setattr(decisions, "THRESHOLDS", THRESHOLDS)  # as many as users get
     options = {"models": [LogisticRegression()], "time_limit": None, "positive": "ill"}
     board = panlearn.compare(rare, "state", metric=["f1", "roc_auc"], **options)
     row = board["LogisticRegression"]

@@ -51,8 +51,9 @@ def odd(x):
     raise OddError("a", "b")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def worker():
+    """One for all, since a process takes long to start; it is another after a kill."""
     with TimedWorker(np.ones(3)) as worker:
         yield worker
 
@@ -105,7 +106,7 @@ def spin(path):
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 with TimedWorker(sys.argv[1]) as worker:
-    worker.run(spin, limit=300)
+    worker.run(spin, limit=3000)
 """
 
 
@@ -114,14 +115,14 @@ def test_the_worker_ends_with_the_process_that_started_it(number, tmp_path):
     place = tmp_path / "pid"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(place)], env=env)
-    for _ in range(600):
+    for _ in range(6000):
         if place.exists() and place.read_text():
             break
         time.sleep(0.1)
     worker = int(place.read_text())
     parent.send_signal(number)
     assert parent.wait() == -number
-    for _ in range(100):
+    for _ in range(6000):
         if not _runs(worker):
             break
         time.sleep(0.1)
@@ -140,7 +141,7 @@ class Ending(subprocess.Popen):
 
 subprocess.Popen = Ending
 with TimedWorker(bytes(10**7)) as worker:
-    worker.run(len, limit=300)
+    worker.run(len, limit=3000)
 """
 
 
@@ -151,7 +152,7 @@ def test_a_worker_that_is_starting_ends_without_a_word():
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGTERM
     assert done.stderr == ""
-    for _ in range(300):
+    for _ in range(6000):
         if not _runs(int(done.stdout)):
             break
         time.sleep(0.1)

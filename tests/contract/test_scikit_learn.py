@@ -90,7 +90,12 @@ ACCURATE = {
 
 
 # What is accurate sooner than by its defaults.
-ENOUGH = {"NeuralODEClassifier": {"max_epochs": 10, "step_size": 1.0}}
+ENOUGH = {
+    "ConvNetClassifier": {"max_epochs": 10},
+    "InfoGAN": {"max_epochs": 50},
+    "MLPClassifier": {"max_epochs": 25},
+    "NeuralODEClassifier": {"max_epochs": 10, "step_size": 1.0},
+}
 
 
 def _brief(estimator, check, library):

@@ -14,10 +14,12 @@ from panlearn.core import interpretation
 from panlearn.core import jit as module
 from panlearn.core.jit import Kernel, jit
 from panlearn.graphical import BayesianNetwork
+from panlearn.kernel import SVC
 from panlearn.sequence import CategoricalHMM, GaussianHMM, KalmanFilter
 from panlearn.text import (
     BPETokenizer,
     FastTextClassifier,
+    LatentDirichletAllocation,
     SpellCorrector,
     TfidfVectorizer,
     Word2Vec,
@@ -56,6 +58,7 @@ def _texts():
     Word2Vec(4, min_count=1, epochs=1, sample=0.1, random_state=0).fit(TEXTS)
     labels = [len(text) % 2 for text in TEXTS]
     FastTextClassifier(minn=2, maxn=3, word_ngrams=2, epoch=1).fit(TEXTS, labels)
+    LatentDirichletAllocation(9, n_iter=30, n_burn_in=9, random_state=0).fit(TEXTS)
     SpellCorrector().fit([" ".join(WORDS)]).predict(["shp sae wnid"])
     for options in ({}, {"substitute": 2}, {"insert": 0.3}, {"transposition": "adjacent"}):
         edit_distances(TEXTS, TEXTS, **options)
@@ -107,7 +110,19 @@ def _sequences():
     KalmanFilter(3, max_iter=2).fit(X).smooth(X)
 
 
-MORE = {"text": _texts, "tree": _trees, "graphical": _graphs, "sequence": _sequences}
+def _machines():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for dtype in (np.float32, np.float64):
+        SVC().fit(X.astype(dtype), X[:, 0] > X[:, 1])
+
+
+MORE = {
+    "text": _texts,
+    "tree": _trees,
+    "graphical": _graphs,
+    "sequence": _sequences,
+    "kernel": _machines,
+}
 
 
 def bits(value):

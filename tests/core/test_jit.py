@@ -25,42 +25,42 @@ from panlearn.core.jit import jit
 @jit
 def outer(x):
     return {body}
-if __name__ == "__main__":
+"""
+CALLERS = {
+    "of_a_kernel": ("from callee import inner", "10 * inner(x)"),
+    "through_a_third_file": ("from middle import inner", "10 * inner(x)"),
+    "of_a_constant": ("from callee import SIZE", "10 * (x + SIZE)"),
+}
+# all in one process, since that takes long to start
+RUN = """
+import importlib, sys
+for name in sys.argv[1:]:
+    outer = importlib.import_module(name).outer
     print(outer(1.0), sum(outer.entry.stats.cache_hits.values()))
 """
 
 
-@pytest.mark.parametrize(
-    ("imported", "body"),
-    [
-        ("from callee import inner", "10 * inner(x)"),
-        ("from middle import inner", "10 * inner(x)"),
-        ("from callee import SIZE", "10 * (x + SIZE)"),
-    ],
-    ids=["a kernel", "through a third file", "a constant"],
-)
-def test_a_kernel_is_compiled_again_if_what_it_takes_from_another_file_changed(
-    tmp_path, imported, body
-):
-    (tmp_path / "caller.py").write_text(CALLER.format(imported=imported, body=body))
+def test_a_kernel_is_compiled_again_if_what_it_takes_from_another_file_changed(tmp_path):
+    for name, (imported, body) in CALLERS.items():
+        (tmp_path / f"{name}.py").write_text(CALLER.format(imported=imported, body=body))
     (tmp_path / "middle.py").write_text(
         "import callee\nfrom callee import inner as deep\nfrom panlearn.core.jit import jit\n"
         "@jit\ndef inner(x):\n    return deep(x)\n"
     )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", RUN, *CALLERS]
 
     def run(constant):
         (tmp_path / "callee.py").write_text(f"SIZE = {constant}\n" + CALLEE.format(constant))
-        path = os.pathsep.join([str(tmp_path), *sys.path])
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "caller.py"]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
         )
-        return done.stdout.split()
+        return dict(zip(CALLERS, done.stdout.splitlines(), strict=True))
 
-    assert run(1) == ["20.0", "0"]
-    assert run(1) == ["20.0", "1"]  # read, not compiled
-    assert run(2) == ["30.0", "0"]
+    assert run(1) == dict.fromkeys(CALLERS, "20.0 0")
+    assert run(1) == dict.fromkeys(CALLERS, "20.0 1")  # read, not compiled
+    assert run(2) == dict.fromkeys(CALLERS, "30.0 0")
 
 
 def test_without_a_folder_kernels_work_all_the_same(monkeypatch):

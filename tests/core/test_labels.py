@@ -18,6 +18,18 @@ def test_codes_follow_the_sorted_labels():
         encode_labels(np.array([7, 7]))
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint8, np.float64, bool])
+def test_labels_that_are_counted_are_those_that_are_sorted(rng, kind):
+    low, high = (0, 2) if kind is bool else (0, 101) if kind is np.uint8 else (-100, 101)
+    for y in (rng.integers(low, high, size=500).astype(kind), np.array([low, high - 1, low], kind)):
+        classes, codes = encode_labels(y)
+        sorted_, places = np.unique(y, return_inverse=True)
+        assert classes.dtype == y.dtype
+        assert codes.dtype == np.int32
+        np.testing.assert_array_equal(classes, sorted_)
+        np.testing.assert_array_equal(codes, places)
+
+
 def test_weights_of_classes():
     assert class_weights(None, NAMES, COUNT).tolist() == [1, 1, 1]
     assert class_weights({"c": 2}, NAMES, COUNT).tolist() == [1, 1, 2]

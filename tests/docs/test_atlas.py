@@ -150,6 +150,22 @@ def test_a_chart_shows_where_the_quartiles_lie(ratio, spread, kind):
     assert f"api/panlearn.{'linear.Ridge'}.html" in Links.of(row)
 
 
+def test_very_many_workloads_are_folded_by_method(monkeypatch):
+    slow = measured(0.5, (0.4, 0.6), method="Lasso")
+    many = [measured(2.0, (1.8, 2.2))] * charts.FOLDED + [slow]
+    files = {"linear": {"machine": {"cpu": "a machine", "date": "today"}, "rows": []}}
+    monkeypatch.setattr(charts, "results", lambda: files)
+    monkeypatch.setattr(charts, "growth", list)
+    monkeypatch.setattr(charts, "workloads", lambda: many)
+    text = charts.benchmark_page()
+    assert text.count('<details class="group">') == 2
+    assert text.count('<details class="workload"') == len(many)
+    assert f"linear.Ridge: {charts.FOLDED} workloads, 2.0 to 2.0<" in text
+    assert "linear.Lasso: 1 workloads, 0.50 to 0.50, 1 slower<" in text
+    monkeypatch.setattr(charts, "workloads", lambda: many[1:])
+    assert '<details class="group">' not in charts.benchmark_page()
+
+
 def test_the_axis_is_logarithmic_and_holds_what_lies_beyond_it():
     assert charts.place(4) - charts.place(2) == pytest.approx(charts.place(2) - charts.place(1))
     assert charts.place(1e9) == charts.place(64)

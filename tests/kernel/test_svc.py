@@ -113,7 +113,7 @@ def test_rows_are_those_of_the_matrix(rng, kernel):
     X = rng.normal(size=(30, 3))
     K, order = kernel(X), rng.permutation(30)
     for dtype, tolerance in ((np.float64, 1e-13), (np.float32, 1e-6)):
-        rows = rows_of(kernel, X, dtype)
+        rows = rows_of(kernel, X).rounded(dtype)
         np.testing.assert_allclose(rows(np.array([4, 9]), 5, 20), K[[4, 9], 5:20], atol=tolerance)
         moved = rows.taken(order)(np.array([4, 9]), 0, 30)
         np.testing.assert_allclose(moved, K[order][:, order][[4, 9]], atol=tolerance)
@@ -267,6 +267,14 @@ def test_too_few_steps_warn(rng):
         model = SVC(max_iter=3).fit(X, y)
     assert not model.converged_
     assert model.n_iter_.tolist() == [3]
+
+
+def test_ctrl_c_is_heard_before_more_rows_are_made(rng, monkeypatch):
+    K, y, low, high = dual_problem(rng)
+    monkeypatch.setattr(_smo, "interrupted", lambda: True)
+    found = run(K, y, low, high, cache_bytes=1)  # two rows, so that every step needs another
+    assert found.n_iter == 1  # and not none: a machine needs support vectors
+    np.testing.assert_allclose(found.beta, reference_steps(K, y, low, high, 1), atol=1e-12)
 
 
 def test_the_sigmoid_is_the_most_likely_one(rng):

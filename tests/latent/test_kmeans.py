@@ -48,13 +48,14 @@ def test_the_kernel_assigns_by_the_definition(rng, kind, offset):
 
 def test_rows_that_remember_are_assigned_by_the_definition(rng):
     X, weight = rng.normal(size=(900, 4)), rng.random(900)
-    centres, memory, drift = X[:12].copy(), np.zeros(900, Memory), np.zeros(12)
+    centres, memory = X[:12].copy(), np.zeros(900, Memory)
+    moves = drift = np.zeros(12)
     settled = []
     for step in (1.0, 0.3, 0.05, 0.01, 0.0):
         labels, distance = nearest(X, centres)
         bound = memory["bound"] - drift[memory["label"]]
         settled.append(np.mean(bound > np.sqrt(distance)))
-        found, inertia = assign(X, weight, centres, X[0], memory=memory, drift=drift)
+        found, inertia = assign(X, weight, centres, X[0], memory=memory, moves=moves)
         np.testing.assert_array_equal(found, labels)
         assert inertia == pytest.approx(weight @ distance)
         others = np.sort(((X[:, None] - centres[None]) ** 2).sum(axis=2), axis=1)[:, 1]

@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 from scipy.special import kl_div
 from sklearn.exceptions import ConvergenceWarning
 
-from panlearn.latent import NMF
+from panlearn.latent import NMF, _nonnegative
 from panlearn.latent._nonnegative import Penalty, quotients
 from panlearn.latent._nonnegative_rows import active_set, descend_rows
 
@@ -220,3 +220,27 @@ def test_a_divergence_says_what_it_does_not_take(rng):
         NMF(2, solver="mu", beta_loss=2, random_state=0).fit(X).components_,
         NMF(2, solver="mu", random_state=0).fit(X).components_,
     )
+
+
+def test_small_rows_are_swept_more_often_and_get_further(rng, monkeypatch):
+    X = rng.random((60, 9))
+    often = NMF(3, random_state=0, max_iter=5, tol=1.0).fit(X)
+    monkeypatch.setattr(_nonnegative, "MORE_SWEEPS", 1)
+    once = NMF(3, random_state=0, max_iter=5, tol=1.0).fit(X)
+    assert often.n_iter_ == once.n_iter_ == 1
+    assert often.history_["objective"][0] < once.history_["objective"][0]
+
+
+def test_rows_side_by_side_descend_as_each_by_itself(rng):
+    n, k = 150, 3  # more than go side by side, and not a multiple
+    rows, cross = rng.random((n, k)), rng.normal(size=(n, k))
+    root = rng.normal(size=(k, k))
+    gram, penalty = root @ root.T, np.array([0.1, 0.2])
+    expected = rows.copy()
+    for w, c in zip(expected, cross, strict=True):
+        for _ in range(2):
+            for t in range(k):
+                slope = gram[t] @ w - c[t] + penalty[0] + penalty[1] * w[t]
+                w[t] = max(w[t] - slope / (gram[t, t] + penalty[1]), 0)
+    descend_rows(rows, cross, gram, penalty, 2)
+    np.testing.assert_allclose(rows, expected, rtol=1e-10, atol=1e-12)  # rounding of sums of k

@@ -8,10 +8,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from panlearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from panlearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, _search
 from panlearn.neighbors._kernels import candidate_distances, keep_smallest, powered_distances
 
 METRICS = {1: "cityblock", 2: "euclidean", np.inf: "chebyshev", 3: "minkowski"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def screened():
+    """Let few rows be screened too, so that a small test sees what many rows see."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_search, "FEW", 0)
+        yield
 
 
 def brute(X, Q, k, p=2):
@@ -24,6 +32,18 @@ def brute(X, Q, k, p=2):
 
 def search(X, Q, k, **parameters):
     return KNeighborsRegressor(k, **parameters).fit(X, np.zeros(X.shape[0])).kneighbors(Q)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_few_rows_have_the_same_bits_screened_or_not(rng, offset, monkeypatch):
+    X, Q = offset + rng.normal(size=(200, 12)), offset + rng.normal(size=(300, 12))
+    X[100:] = X[:100]  # equal distances go by index
+    apart = search(X, Q, 5, algorithm="brute")
+    monkeypatch.setattr(_search, "FEW", X.size)
+    index = _search.NeighborIndex(X, 2, "brute", 30)
+    assert index.screened is None
+    for found, expected in zip(index.query(Q, 5, None), apart, strict=True):
+        assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])

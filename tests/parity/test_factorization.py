@@ -44,7 +44,8 @@ def _start(X, k):
     ids=["cd", "cd penalised", "mu", "kl", "kl penalised"],
 )
 def test_nmf_takes_the_same_steps_from_the_same_start(name, k, way, monkeypatch):
-    monkeypatch.setattr(_nonnegative, "SWEEPS", 1)  # the peer's number of sweeps
+    for sweeps in ("SWEEPS", "MORE_SWEEPS"):
+        monkeypatch.setattr(_nonnegative, sweeps, 1)  # the peer's number
     X = DATA[name]
     W, H = _start(X, k)
     settings = dict(init="custom", max_iter=12, tol=0, **way)

@@ -6,6 +6,7 @@ import pytest
 import panlearn
 from panlearn.retrieval import IVF, DenseIndex
 from panlearn.retrieval import dense_index as module
+from panlearn.retrieval._top_k import STRETCH, push_rows
 
 
 def sorted_all(scores, k):
@@ -32,6 +33,22 @@ def test_the_first_k_are_the_first_of_all(metric, dtype, rng, monkeypatch):
             np.testing.assert_allclose(hits.scores, np.sort(scores[i])[::-1][:k], atol=1e-6)
             if metric == "inner_product":  # whole numbers have no rounding
                 assert hits.ids.tolist() == sorted_all(scores, k)[i].tolist()
+
+
+@pytest.mark.parametrize("n", [STRETCH - 1, STRETCH, 5 * STRETCH + 3])
+def test_heaps_hold_the_best_of_all_stretches(n, rng):
+    products = rng.integers(-50, 50, size=(6, n)).astype(np.float32)  # small numbers: many ties
+    products[0].sort()  # every one is better than those before
+    places = np.full((6, 4), 2 * n)
+    scores = np.full(places.shape, -np.inf, dtype=np.float32)
+    for first in (0, n):  # what comes second is no better
+        push_rows(products, first, places, scores)
+    np.testing.assert_array_equal(np.sort(places, axis=1), expected_places(products))
+
+
+def expected_places(products):
+    """Each score comes twice, the second time n places later; of equal ones the first are kept."""
+    return np.sort(sorted_all(np.concatenate([products, products], axis=1), 4), axis=1)
 
 
 def test_adding_replacing_and_removing_give_what_a_fit_gives(rng):

@@ -1,5 +1,7 @@
 """The corrector: the index against a scan of the lexicon, the ranking by hand."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,6 +38,17 @@ def test_the_index_finds_every_word_within_the_distance(lexicon, word, most):
     assert len(found) == len(numbers)
     expected = {i: distance(word, other) for i, other in enumerate(lexicon)}
     assert found == {i: d for i, d in expected.items() if d <= most}
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_distances_of_all_short_words(most):
+    lexicon = ["".join(w) for n in range(6) for w in product("ab", repeat=n)]
+    index = DeleteIndex.of(lexicon, most)
+    for word in lexicon[::3]:
+        numbers, distances = index.near(word, most)
+        found = dict(zip(numbers.tolist(), distances.tolist(), strict=True))
+        expected = {i: distance(word, other) for i, other in enumerate(lexicon)}
+        assert found == {i: d for i, d in expected.items() if d <= most}
 
 
 def test_keys_of_the_national_archives():

@@ -30,9 +30,20 @@ def test_a_token_is_a_projection_of_its_own_patch_and_of_its_place():
             torch.testing.assert_close(tokens[place], expected)
 
 
+def test_pixels_beyond_the_last_whole_patch_are_dropped():
+    image = torch.randn(2, 3, 5, 7)
+    module = encoder((3, 5, 7))
+    assert module.embed(image).shape == (2, 7, 8)
+    expected = module.patches(image).flatten(2).transpose(1, 2) + module.positions[:, 1:]
+    torch.testing.assert_close(module.embed(image)[:, 1:], expected)
+
+
 def test_the_head_reads_the_first_token_after_the_norm():
     module, images = encoder(n_layers=2), torch.randn(2, 1, 4, 6)
-    states = module.states(images)
+    states = module.embed(images)
+    for block in module.blocks:  # all tokens, though one is read in the end
+        states = block(states)
+    states = module.norm(states)
     torch.testing.assert_close(states.mean(-1), torch.zeros(2, 7), atol=1e-6, rtol=0)
     torch.testing.assert_close(module(images), module.head(states[:, 0]))
     maps = module.attention_maps(images)

@@ -7,8 +7,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from panlearn.tree import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor
-from panlearn.tree._walk import lay_out
+from panlearn.tree import (
+    DecisionTreeClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from panlearn.tree._walk import SURE, lay_out
 
 
 def leaf_of(tree, row):
@@ -70,6 +74,16 @@ def test_children_lie_side_by_side(data):
     assert leaf.sum() == sum(tree.n_leaves for tree in trees)
     reached = np.concatenate([walk.root, walk.child[~leaf], walk.child[~leaf] + 1])
     assert_array_equal(np.sort(reached), places)
+    assert_array_equal(walk.depth, [tree.depths.max() for tree in trees])
+
+
+def test_rows_side_by_side_reach_the_leaves_of_a_tree_deeper_than_the_steps_that_are_sure(rng):
+    X = np.sort(rng.standard_normal(4 * SURE))[:, None]
+    y = np.arange(len(X)) % 2  # a split can but cut off one row
+    model = DecisionTreeClassifier().fit(X, y)
+    assert model.get_depth() > 2 * SURE
+    assert_array_equal(model.apply(X), [leaf_of(model.tree_, row) for row in X])
+    assert_array_equal(model.predict(X), y)
 
 
 def test_trees_that_are_taken_out_no_longer_count(data):

@@ -16,6 +16,7 @@ from panlearn.core.labels import require_two_classes
 from panlearn.core.learned import shapes
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.plain import known_rows
+from panlearn.core.short_rows import first_largest, softmax
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.validation import read_rows
 
@@ -132,7 +133,7 @@ class BayesRule(ClassifierMixin, Estimator):
         ndarray of shape (n_samples,)
         """
         joint, _ = self._score_rows(X)
-        return self.classes_[joint.argmax(axis=1)]
+        return self.classes_[first_largest(joint)]
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Logarithm of the joint probability of each row and each class, log p(x, y).
@@ -181,8 +182,7 @@ class BayesRule(ClassifierMixin, Estimator):
             Columns are in the order of ``classes_``.
         """
         joint, dtype = self._score_rows(X)
-        odds = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return rounded(odds / odds.sum(axis=1, keepdims=True), dtype)
+        return rounded(softmax(joint), dtype)
 
     def _score_rows(self, X: Any) -> tuple[np.ndarray, np.dtype]:
         """The joint log-probabilities of rows given by the user, and the floats of those."""
@@ -192,7 +192,8 @@ class BayesRule(ClassifierMixin, Estimator):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             parts = [self._log_joint(block.X) for block in ArrayRows(X, None, None)]
         # a row that is beyond all classes has no finite density; it still has a nearest class
-        return np.fmax(np.concatenate(parts), -1e300), X.dtype
+        joint = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return np.fmax(joint, -1e300, out=joint), X.dtype
 
 
 class DensityRule(BayesRule):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import expit, log_expit, log_softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -19,6 +19,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import Fraction, NonNegative, Positive
 from panlearn.core.plain import known_rows
+from panlearn.core.short_rows import softmax
 from panlearn.core.sources import Rows
 from panlearn.core.statistics import _triangle, with_fixed_signs
 from panlearn.core.warning import warn
@@ -292,7 +293,7 @@ class LinearDiscriminantAnalysis(
         scores = self._score_rows(X)
         if scores.shape[1] == 1:
             return expit(np.hstack([-scores, scores]))
-        return softmax(scores, axis=1)
+        return softmax(scores)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithm of the probability of each class, finite where the probability underflows.

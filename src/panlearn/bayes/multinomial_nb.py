@@ -16,6 +16,7 @@ from panlearn.bayes._discrete import class_log_prior, log_ratio, smoothing
 from panlearn.core.learned import shapes
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative
+from panlearn.core.short_rows import shifted
 from panlearn.core.sources import Rows
 
 
@@ -103,7 +104,7 @@ class MultinomialNB(GenerativeClassifier):
     def _log_joint(self, X: Any) -> np.ndarray:
         _require_counts(X)
         weights = np.maximum(self.feature_log_prob_, LOG_ZERO)
-        return safe_sparse_dot(X, weights.T, dense_output=True) + self.class_log_prior_
+        return shifted(safe_sparse_dot(X, weights.T, dense_output=True), self.class_log_prior_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

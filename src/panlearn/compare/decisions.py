@@ -19,6 +19,7 @@ from panlearn.compare.table import Table
 
 MANY = 5000  # rows, of which one part in five is enough to choose a threshold by
 FEWEST = 10  # rows of the rarer class, below which a threshold would be a guess
+THRESHOLDS = 100  # that are tried, scikit-learn's own number: each is scored for every inner fold
 SCORES = ("predict_proba", "decision_function")
 
 
@@ -40,6 +41,7 @@ class Decide:
         chooser = TunedThresholdClassifierCV(
             model,
             scoring=self.metric.scorer if self.metric.positive is None else self.metric.measure,
+            thresholds=THRESHOLDS,
             cv=0.2 if self.n_rows >= MANY else inner,
             random_state=self.random_state,
         )

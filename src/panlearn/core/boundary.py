@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, ClusterMixin, RegressorMixin, is_classifier
 from sklearn.utils import get_tags
 
 from panlearn.core.elsewhere import anywhere
@@ -51,7 +51,8 @@ def admit(estimator: Any, name: str, value: Any) -> Any:
 
 
 def _classifies(estimator: Any) -> bool:
-    if isinstance(estimator, ClassifierMixin | RegressorMixin):  # sooner told than by the tags
+    known = ClassifierMixin | RegressorMixin | ClusterMixin
+    if isinstance(estimator, known):  # sooner told than by the tags
         return isinstance(estimator, ClassifierMixin)
     try:
         return is_classifier(estimator)

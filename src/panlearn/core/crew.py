@@ -3,8 +3,9 @@
 A thread that sleeps takes some 0.1 ms to wake, as long as to read two megabytes. Here helpers look
 for work for a moment before they sleep again, and the thread that asks never waits for one that
 sleeps: each takes the next share of the job until there is none, so that without helpers it does
-all of it itself. A board is an array of 64-bit integers whose first `HEAD` this module writes; what
-the job is stands behind them.
+all of it itself. Shares are taken from two sides: whoever goes on with the one after the last that
+it took reads on in memory where a core has fetched ahead already. A board is an array of 64-bit
+integers whose first `HEAD` this module writes; what the job is stands behind them.
 """
 
 from __future__ import annotations
@@ -19,43 +20,47 @@ import numpy as np
 from panlearn.core.jit import jit
 
 SHARES = 16  # of a job; a constant, so that a helper that comes late knows when there are none left
-HEAD = 16  # two counters, each in a line of cache of its own
+HEAD = 24  # three counters, each in a line of cache of its own: taken of both sides, and done
+_SIDE = SHARES // 2  # shares of a side
 
 
 def board(n: int) -> np.ndarray:
     """A board with room for n numbers that describe a job."""
     made = np.zeros(HEAD + n, dtype=np.int64)
-    made[0] = SHARES  # nothing to do
+    made[0] = made[8] = _SIDE  # nothing to do
     return made
 
 
 @jit
 def offer(board: np.ndarray) -> None:
     """Let everybody take shares of the job that the board describes; all others are done."""
-    _swap(board.ctypes.data + 64, 0)
+    _swap(board.ctypes.data + 128, 0)
     _swap(board.ctypes.data, 0)
+    _swap(board.ctypes.data + 64, 0)
 
 
 @jit
-def take(board: np.ndarray) -> int:
-    """The number of a share that is now the caller's, or -1 if there is none."""
-    address = board.ctypes.data
-    if _add(address, 0) >= SHARES:
-        return -1
-    share = _add(address, 1)
-    return share if share < SHARES else -1
+def take(board: np.ndarray, side: int) -> int:
+    """The number of a share that is now the caller's, of its side first, or -1 if there is none."""
+    for here in (side, 1 - side):
+        address = board.ctypes.data + 64 * here
+        if _add(address, 0) < _SIDE:
+            share = _add(address, 1)
+            if share < _SIDE:
+                return here * _SIDE + share
+    return -1
 
 
 @jit
 def finish(board: np.ndarray) -> None:
     """Say that a share is done."""
-    _add(board.ctypes.data + 64, 1)
+    _add(board.ctypes.data + 128, 1)
 
 
 @jit
 def unfinished(board: np.ndarray) -> bool:
     """Whether somebody still works at the job."""
-    return _add(board.ctypes.data + 64, 0) < SHARES
+    return _add(board.ctypes.data + 128, 0) < SHARES
 
 
 class _Late:

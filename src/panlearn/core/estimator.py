@@ -96,8 +96,9 @@ class Estimator(BaseEstimator, metaclass=Constructed):
             )
 
     def __getattr__(self, name: str) -> Any:
-        if any(name in vars(base) for base in type(self).__mro__):
-            return object.__getattribute__(self, name)  # a property that failed says why itself
+        for base in type(self).__mro__:
+            if name in base.__dict__:
+                return object.__getattribute__(self, name)  # a property that failed says why itself
         # what is learned is asked for too early; NotFittedError is an AttributeError, too
         if name.endswith("_") and not name.startswith("_"):
             self._require_fitted()

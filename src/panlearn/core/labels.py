@@ -94,7 +94,14 @@ def few_integers(y: Any) -> bool:
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Give the labels, sorted, and the place of each row's label among them."""
-    classes, codes = np.unique(y, return_inverse=True)
+    if few_integers(y) and y.dtype.kind == "i":  # counted, not sorted
+        least = y.min()
+        place = np.subtract(y, least, dtype=np.intp)
+        there = np.bincount(place) > 0
+        classes = (np.flatnonzero(there) + int(least)).astype(y.dtype)
+        codes = (np.cumsum(there) - 1)[place]
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
     require_two_classes(classes)
     return classes, codes.astype(np.int32)
 

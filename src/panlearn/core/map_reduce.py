@@ -65,8 +65,10 @@ def _summarise(summary: Summary[S], block: Block) -> S:
 
 def _reduce_blocks(summary: Callable[[Block], S], blocks: Iterator[Block]) -> S:
     head = list(islice(blocks, 2))
+    if len(head) == 1:
+        return summary(head[0])
     blocks = chain(head, blocks)
-    if len(head) < 2 or _is_small(head[0]):
+    if not head or _is_small(head[0]):
         return _merge(map(summary, blocks))
     with threads() as run:
         return _merge(run(summary, blocks))

@@ -19,8 +19,7 @@ def known_rows(estimator: Any, X: Any, *, allow_nan: bool = False, **options: An
     An array of finite floats of as many columns passes at a look: scikit-learn's takes longer than
     most models take to answer for a row. It is not looked at whether it lies in the order of C.
     """
-    fits = is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None)
-    if fits and not is_named(estimator) and is_finite(X):
+    if is_known(estimator, X) and is_finite(X):
         return X
     with np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's look at the sum
         return validate_data(
@@ -31,6 +30,12 @@ def known_rows(estimator: Any, X: Any, *, allow_nan: bool = False, **options: An
             ensure_all_finite="allow-nan" if allow_nan else True,
             **options,
         )
+
+
+def is_known(estimator: Any, X: Any) -> bool:
+    """Whether it is an array of floats with the columns of a fitted model, finite or not."""
+    fits = is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None)
+    return fits and not is_named(estimator)
 
 
 def is_plain(X: Any) -> bool:

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
+from panlearn.core.short_rows import first_largest
+
 
 class SoftmaxClassifier(ClassifierMixin):
     """A classifier whose probabilities are the softmax of its scores; abstract.
@@ -76,4 +78,4 @@ class SoftmaxClassifier(ClassifierMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self._scores(X).argmax(axis=1)]
+        return self.classes_[first_largest(self._scores(X))]

@@ -13,6 +13,7 @@ analysis and recommendations. The American Statistician 37(3). doi:10.1080/00031
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -44,7 +45,12 @@ class Statistic(Value):
     @property
     def is_finite(self) -> bool:
         """Whether every number in it is finite: one look instead of a pass over the rows."""
-        return all(np.isfinite(value).all() for value in vars(self).values())
+        return all(map(_is_finite, vars(self).values()))
+
+
+def _is_finite(value: Any) -> bool:
+    # of a plain number Python tells sooner
+    return math.isfinite(value) if type(value) is float else bool(np.isfinite(value).all())
 
 
 @dataclass(frozen=True)

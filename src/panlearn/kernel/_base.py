@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from panlearn.core.boundary import is_finite
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
@@ -56,7 +57,8 @@ class KernelMethod(Estimator):
         rows = read_rows(self, X, y, weight, targets=targets)
         assert isinstance(rows, ArrayRows)  # no other source is declared
         X = rows.X
-        assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
+        if sparse.issparse(X) or not is_finite(X):
+            assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
         if self._is_given and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"kernel='precomputed' needs a square X, the kernel matrix; got shape {X.shape}"
@@ -162,7 +164,7 @@ def choose_kernel(
         return Linear() if kernel == "linear" else Cosine()
     if isinstance(gamma, str) or gamma is None:
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = 1.0 if gamma is None else _variance(X.astype(np.float64), weight)
+            variance = 1.0 if gamma is None else _variance(X.astype(np.float64, copy=False), weight)
         gamma = 1 / (X.shape[1] * (variance if variance > 0 else 1.0))
     if not 0 < gamma < np.inf:
         raise ValueError("gamma is beyond the floats for these rows: scale the features")
@@ -183,8 +185,13 @@ def _variance(X: Any, weight: np.ndarray | None) -> float:
         sums = [np.asarray(A.sum(axis=1)).ravel() / X.shape[1] for A in (X, X.multiply(X))]
         mean, square = (float(np.average(rows, weights=weight)) for rows in sums)
         return square - mean**2
-    mean = np.average(X, axis=0, weights=weight).mean()
-    return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
+    mean = _average(X, weight).mean()
+    return float(_average((X - mean) ** 2, weight).mean())
+
+
+def _average(X: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """What np.average gives for checked weights."""
+    return X.mean(axis=0) if weight is None else (X * weight[:, None]).sum(axis=0) / weight.sum()
 
 
 def refuse_overflow(K: np.ndarray) -> np.ndarray:

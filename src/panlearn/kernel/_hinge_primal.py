@@ -8,6 +8,7 @@ costs one weighted product :math:`X^\top \Theta X`, so :math:`O(n d^2)`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from scipy import linalg, sparse
 
 BLOCK = 1 << 17
 """Entries of the rows whose product is taken at a time."""
+FLAT = 0.1
+"""The slope at the end of a line, beside that at its start: a finer search saves few steps."""
+ROUNDING = 4 * np.finfo(float).eps
 
 
 class _Affine:
@@ -26,66 +30,61 @@ class _Affine:
     @property
     def w(self) -> np.ndarray:
         """The weights."""
-        return self.u[self._penalised > 0]
+        return self.u if self._penalised[-1] else self.u[:-1]
 
     @property
     def b(self) -> float:
         """The intercept."""
-        return 0.0 if self._penalised.all() else float(self.u[-1])
+        return 0.0 if self._penalised[-1] else float(self.u[-1])
 
 
 class SquaredHinge(_Affine):
     r"""Newton's method with a line search on :math:`\ell(t) = \max(0, 1 - t)^2`.
 
     The loss is quadratic in pieces, so that steps are exact once they find the rows inside the
-    margin.
+    margin. Rows and margins come multiplied by :math:`\sqrt{2 c}`, which leaves
+    :math:`\tfrac12 u^\top D u + \tfrac12 \sum_i \max(0, t_i)^2` with t = margin - y Xu to minimise.
     """
 
-    def __init__(self, X: Any, y: np.ndarray, c: np.ndarray, penalised: np.ndarray) -> None:
-        self._X, self._y, self._c, self._penalised = X, y, c, penalised
-        self.u: np.ndarray = np.zeros(X.shape[1])
-        self._f: np.ndarray = np.zeros(len(y))
-        self._evaluate()
-        self._first = self._size()
+    def __init__(self, X: Any, y: np.ndarray, margin: np.ndarray, penalised: np.ndarray) -> None:
+        self._X, self._y, self._penalised = X, y, penalised
+        self._first = 0.0
+        self._move(np.zeros(X.shape[1]), margin)
+        self._first, self.change = self._size, float(self._size > 0)
 
-    def _evaluate(self) -> None:
-        gap = np.maximum(1 - self._y * self._f, 0)
-        self.objective = _ridge(self.u, self._penalised) + self._c @ gap**2
-        self._gradient = self._penalised * self.u - self._X.T @ (2 * self._c * self._y * gap)
-
-    def _size(self) -> float:
-        return float(np.abs(self._gradient).max())
-
-    @property
-    def change(self) -> float:
-        """The largest derivative, beside that at the start."""
-        return self._size() / self._first if self._first > 0 else 0.0
+    def _move(self, u: np.ndarray, missing: np.ndarray) -> None:
+        """Go to u, where the rows miss the margin by t."""
+        self.u, self._missing = u, missing
+        loss, shrunk = np.maximum(missing, 0), self._penalised * u
+        self.objective = 0.5 * float(shrunk @ u + loss @ loss)
+        self._gradient = shrunk - self._X.T @ (self._y * loss)
+        self._size = float(np.abs(self._gradient).max())
+        # the largest derivative, beside that at the start
+        self.change = self._size / self._first if self._first > 0 else 0.0
 
     def step(self) -> bool:
         """Go one step; False if the objective can fall no further in these floats."""
-        curvature = np.where(self._y * self._f < 1, 2 * self._c, 0)
-        direction = -factor_normal(self._X, curvature, self._penalised)(self._gradient)
-        along, slope = self._X @ direction, float(self._gradient @ direction)
-        size = self._line(along, direction, slope)
-        before = self.u, self._f, self.objective, self._size()
-        self.u, self._f = self.u + size * direction, self._f + size * along
-        self._evaluate()
-        if self.objective < before[2] or self._size() < before[3]:
-            return True
-        self.u, self._f = before[:2]
-        self._evaluate()
+        u, missing, objective, size = self.u, self._missing, self.objective, self._size
+        inside = missing > 0
+        solve = factor_normal(self._X, self._penalised, lambda rows, at: _chosen(rows, inside[at]))
+        direction = -solve(self._gradient)
+        along = self._y * (self._X @ direction)
+        shrinkage = float((self._penalised * direction) @ direction)
+        enough = FLAT * abs(float(self._gradient @ direction))
+        # the derivative along the line grows in straight pieces: Newton's method between bounds
+        low, length, high = 0.0, 1.0, np.inf
+        for _ in range(40):
+            self._move(u + length * direction, missing - length * along)
+            slope = float(self._gradient @ direction)
+            level = self.objective <= objective * (1 + ROUNDING) and self._size < size
+            if abs(slope) <= enough and (self.objective < objective or level):
+                return True
+            low, high = (length, high) if slope < 0 else (low, length)
+            length -= slope / (shrinkage + float(((self._missing > 0) * along) @ along))
+            if not low < length < high:
+                length = (low + high) / 2 if high < np.inf else 2 * low
+        self._move(u, missing)
         return False
-
-    def _line(self, along: np.ndarray, direction: np.ndarray, slope: float) -> float:
-        """A step with a sufficient decrease, to rounding, from 1 downwards."""
-        size, rounding = 1.0, 4 * np.finfo(float).eps * self.objective
-        while size > 1e-10:
-            gap = np.maximum(1 - self._y * (self._f + size * along), 0)
-            value = _ridge(self.u + size * direction, self._penalised) + self._c @ gap**2
-            if value <= self.objective + 1e-4 * size * slope + rounding:
-                break
-            size /= 2
-        return size
 
 
 class Hinge(_Affine):
@@ -128,7 +127,8 @@ class Hinge(_Affine):
             return False
         missing = 1 - self._y * self._f - xi + s
         dual = self._penalised * self.u - self._X.T @ (alpha * self._y)
-        solve = factor_normal(self._X, theta, self._penalised)
+        root = np.sqrt(theta)[:, None]
+        solve = factor_normal(self._X, self._penalised, lambda rows, at: _scaled(rows, root[at]))
 
         def direction(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, ...]:
             """The step to α s = α s + first and η ξ = η ξ + second, linearised."""
@@ -170,27 +170,42 @@ def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
     return size
 
 
-def factor_normal(X: Any, theta: np.ndarray, penalised: np.ndarray) -> Any:
-    """The solver of (Xᵀ Θ X + D) u = r, scaled to a unit diagonal."""
+def _scaled(rows: Any, factors: np.ndarray) -> Any:
+    """Each row times its factor, of a column of them."""
+    return rows.multiply(factors).tocsr() if sparse.issparse(rows) else rows * factors
+
+
+def _chosen(rows: Any, which: np.ndarray) -> Any:
+    """The rows that are marked."""
+    return rows[which] if sparse.issparse(rows) else rows.compress(which, axis=0)
+
+
+def factor_normal(
+    X: Any, penalised: np.ndarray, weighted: Callable[[Any, slice], Any]
+) -> Callable[[np.ndarray], np.ndarray]:
+    """The solver of (Bᵀ B + D) u = r.
+
+    B has what `weighted` makes of some rows and of their place among all.
+    """
     if sparse.issparse(X):
-        H = (X.T @ X.multiply(theta[:, None])).toarray()
+        B = weighted(X, slice(None))
+        H = (B.T @ B).toarray()
     else:
-        H, root = np.zeros((X.shape[1], X.shape[1])), np.sqrt(theta)
+        H = np.zeros((X.shape[1], X.shape[1]))
         step = max(1, BLOCK // X.shape[1])
         for i in range(0, len(X), step):  # a block at a time stays in the processor's memory
-            here = slice(i, i + step)
-            some = np.flatnonzero(root[here])
-            block = X[here][some] * root[here][some, None]
-            H += block.T @ block
-    H.flat[:: len(H) + 1] += penalised
-    scale = np.sqrt(np.maximum(H.diagonal(), np.finfo(float).tiny))
+            B = weighted(X[i : i + step], slice(i, i + step))
+            H += B.T @ B
+    diagonal = np.einsum("ii->i", H)  # a view
+    diagonal += penalised
+    diagonal *= 1 + 1e-14
+    # LAPACK itself: the checks of scipy.linalg take longer than a small matrix
+    factor, fails = linalg.lapack.dpotrf(H.T, lower=1)
+    if not fails:
+        return lambda r: linalg.lapack.dpotrs(factor, r, lower=1)[0]
+    scale = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
     H /= scale[:, None]
     H /= scale
-    H.flat[:: len(H) + 1] += 1e-14
-    try:
-        factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        H.flat[:: len(H) + 1] += 1e-10
-        factor = linalg.lu_factor(H, check_finite=False)
-        return lambda r: linalg.lu_solve(factor, r / scale, check_finite=False) / scale
-    return lambda r: linalg.cho_solve(factor, r / scale, check_finite=False) / scale
+    diagonal += 1e-10
+    factors = linalg.lu_factor(H, check_finite=False)
+    return lambda r: linalg.lu_solve(factors, r / scale, check_finite=False) / scale

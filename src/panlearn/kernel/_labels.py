@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from panlearn.core.short_rows import first_largest
 from panlearn.kernel._base import KernelMethod
 
 
@@ -31,7 +32,8 @@ class KernelClassifier(ClassifierMixin, KernelMethod):
         ndarray of shape (n_samples,)
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+        best = (scores > 0).astype(int) if scores.ndim == 1 else first_largest(scores)
+        return self.classes_[best]
 
 
 def present(X: Any, y: Any, weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:

@@ -29,9 +29,11 @@ class RowCache:
         Rows of variables that have settled at a bound give way first: they are hardly used again,
         while those that were made in advance still wait for their turn.
         """
-        age = self.used - (1 << 40) * (settled[self._owner] & (self.used < clock))
-        age[self._owner < 0] = -(1 << 50)
-        places = np.argpartition(age, len(block) - 1)[: len(block)]
+        places = np.arange(len(block))
+        if len(block) < len(self.used):
+            age = self.used - (1 << 40) * (settled[self._owner] & (self.used < clock))
+            age[self._owner < 0] = -(1 << 50)
+            places = np.argpartition(age, len(block) - 1)[: len(block)]
         self._release(places)
         self.values[places, :m] = rows(block, 0, m)
         self.values[places, block] = rows.diagonal[block]

@@ -26,13 +26,16 @@ class Rows(Protocol):
     def taken(self, order: np.ndarray) -> Self:
         """The matrix of these rows and columns, in their order."""
 
+    def rounded(self, dtype: Any) -> Self:
+        """The matrix with entries that are good to the precision of `dtype`."""
 
-def rows_of(kernel: Kernel, X: np.ndarray, dtype: Any) -> Rows:
-    """K(X, X) of a kernel, good to the precision of `dtype`."""
+
+def rows_of(kernel: Kernel, X: np.ndarray) -> Rows:
+    """K(X, X) of a kernel."""
     if isinstance(kernel, Stationary):
         A, _ = kernel._rescaled(X, None)
         squares = squared_norms(A)
-        return StationaryRows(kernel, A, squares, kernel._diag(X), dtype)
+        return StationaryRows(kernel, A, squares, kernel._diag(X), np.float64)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return KernelRows(kernel, X, refuse_overflow(kernel._diag(X)))
 
@@ -49,6 +52,9 @@ class KernelRows:
 
     def taken(self, order: np.ndarray) -> Self:
         return type(self)(self._kernel, self._X[order], self.diagonal[order])
+
+    def rounded(self, dtype: Any) -> Self:
+        return self
 
 
 class StationaryRows:
@@ -86,8 +92,11 @@ class StationaryRows:
         parts = (self._A[order], self._squares[order], self.diagonal[order])
         return type(self)(self._kernel, *parts, self._dtype)
 
+    def rounded(self, dtype: Any) -> Self:
+        return type(self)(self._kernel, self._A, self._squares, self.diagonal, dtype)
 
-@jit
+
+@jit(plain=lambda inner, *rest: 0.5 * inner.size)
 def _distances(inner: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
     """‖a‖² + ‖b‖² − 2aᵀb, not below zero."""
     for i in range(inner.shape[0]):
@@ -107,3 +116,6 @@ class GivenRows:
 
     def taken(self, order: np.ndarray) -> Self:
         return type(self)(self._K, self._order[order])
+
+    def rounded(self, dtype: Any) -> Self:
+        return self

@@ -73,7 +73,8 @@ def solve(
             *(beta, gradient, rise, fall, m, tol, steps),
         )
         n_iter, due = n_iter + made, due - made
-        if state == MISSING:
+        # to make rows takes longer than the steps, so Ctrl-C is looked for here, too
+        if state == MISSING and not (n_iter and interrupted()):
             count = min(max(FEWEST, BLOCK // m), max(cache.free(), FEWEST // 2), cache.room)
             likely = _likely(row, gradient, rise, fall, cache.slot, m, count)
             cache.fill(rows, likely, m, n_iter, (beta != 0) & (rise + fall != 0))

@@ -16,6 +16,7 @@ from panlearn.core.labels import encode_labels
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
+from panlearn.core.short_rows import first_largest
 from panlearn.core.sources import ArrayRows
 from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
@@ -288,7 +289,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         -------
         ndarray of shape (n_samples,)
         """
-        best = self.predict_proba(X).argmax(axis=1)
+        best = first_largest(self.predict_proba(X))
         return self.classes_[best]
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:

@@ -170,8 +170,8 @@ class LinearSVC(LinearClassifier, Iterative):
             if self.fit_intercept and not sparse.issparse(Z):
                 centre = Z.mean(axis=0, dtype=np.float64)
             _refuse_overflow(Z, centre)
-            make = self._in_dual(Z, centre) if dual else self._in_primal(Z, centre)
-            machines = [make(sign, c) for sign in signs(codes, len(self.classes_)).T]
+            make = self._in_dual(Z, centre, c) if dual else self._in_primal(Z, centre, c)
+            machines = [make(s) for s in np.ascontiguousarray(signs(codes, len(self.classes_)).T)]
             names = ("classes_", "coef_", "intercept_")
             solution = partial(_solution, machines, centre, rows.dtype)
             for _ in loop:
@@ -187,12 +187,12 @@ class LinearSVC(LinearClassifier, Iterative):
             self.coef_, self.intercept_ = solution()
         return self
 
-    def _in_dual(self, X: Any, centre: np.ndarray) -> Any:
-        """What makes the machine for given signs and weights, in the dual."""
+    def _in_dual(self, X: Any, centre: np.ndarray, c: np.ndarray) -> Any:
+        """What makes the machine for given signs, in the dual."""
         X = X.astype(np.float64, copy=False) if sparse.issparse(X) else X - centre
-        return lambda sign, c: Dual(
+        return lambda sign: Dual(
             X,
-            np.ascontiguousarray(sign),
+            sign,
             c,
             squared=self.loss == "squared_hinge",
             fit_intercept=self.fit_intercept,
@@ -200,8 +200,8 @@ class LinearSVC(LinearClassifier, Iterative):
             rng=generator(self.random_state),
         )
 
-    def _in_primal(self, X: Any, centre: np.ndarray) -> Any:
-        """What makes the machine for given signs and weights, in the primal."""
+    def _in_primal(self, X: Any, centre: np.ndarray, c: np.ndarray) -> Any:
+        """What makes the machine for given signs, in the primal."""
         n, d = X.shape
         penalised = np.ones(d + self.fit_intercept)
         penalised[d:] = 0
@@ -212,8 +212,14 @@ class LinearSVC(LinearClassifier, Iterative):
             rows, X = X, np.empty((n, len(penalised)))
             np.subtract(rows, centre, out=X[:, :d])
             X[:, d:] = 1
-        method = SquaredHinge if self.loss == "squared_hinge" else Hinge
-        return lambda sign, c: method(X, sign, c, penalised)
+        if self.loss == "hinge":
+            return lambda sign: Hinge(X, sign, c, penalised)
+        margin = np.sqrt(2 * c)
+        if sparse.issparse(X):
+            X = X.multiply(margin[:, None]).tocsr()
+        else:
+            X *= margin[:, None]
+        return lambda sign: SquaredHinge(X, sign, margin, penalised)
 
 
 def _refuse_overflow(X: Any, centre: np.ndarray) -> None:

@@ -14,12 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from panlearn.core.derived import derived
 from panlearn.core.estimator import fitting
 from panlearn.core.interrupts import interruption
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Positive, PositiveOrInf, RandomState
 from panlearn.core.random import generator
+from panlearn.core.short_rows import first_largest
 from panlearn.core.threads import threads
 from panlearn.core.warning import warn
 from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded, times
@@ -207,12 +209,11 @@ class SVC(ClassifierMixin, KernelMethod):
             * weight
             * class_weights(self.class_weight, self.classes_, np.bincount(codes, weight))[codes]
         )
-        self.kernel_, make = self._matrix(X, index, weight)
-        dtype = precision(make(np.float64).diagonal, C, self.tol)
-        rows = make(dtype)
+        self.kernel_, rows = self._matrix(X, index, weight)
+        dtype = precision(rows.diagonal, C, self.tol)
+        rows = rows.rounded(dtype)
         pairs = list(combinations(range(len(self.classes_)), 2))
-        rng = generator(self.random_state)
-        fold = folds(codes, rng) if self.probability else np.empty(0)
+        fold = folds(codes, generator(self.random_state)) if self.probability else np.empty(0)
         machines = [
             Machine(at, np.where(codes[at] == (i if len(pairs) > 1 else j), 1.0, -1.0), C[at])
             for i, j in pairs
@@ -256,12 +257,12 @@ class SVC(ClassifierMixin, KernelMethod):
         return self
 
     def _matrix(self, X: Any, index: np.ndarray, weight: np.ndarray) -> Any:
-        """The kernel, and a function from a dtype to its matrix of the rows at `index`."""
+        """The kernel, and its matrix of the rows at `index`."""
         if self._is_given:
-            return None, lambda dtype: GivenRows(X, index)
-        Z = X[index].astype(np.float64)
+            return None, GivenRows(X, index)
+        Z = X[index].astype(np.float64, copy=False)
         kernel = self._choose_kernel(Z, X, weight)
-        return kernel, lambda dtype: rows_of(kernel, Z, dtype)
+        return kernel, rows_of(kernel, Z)
 
     def _keep_support(
         self,
@@ -278,9 +279,10 @@ class SVC(ClassifierMixin, KernelMethod):
         self.support_ = index[support]
         self.n_support_ = np.bincount(of, minlength=len(self.classes_))
         self.dual_coef_ = np.zeros((len(self.classes_) - 1, len(support)))
+        here = np.split(np.arange(len(support)), np.cumsum(self.n_support_)[:-1])
         for column, (i, j) in enumerate(pairs):
-            self.dual_coef_[j - 1, of == i] = coefficients[support[of == i], column]
-            self.dual_coef_[i, of == j] = coefficients[support[of == j], column]
+            self.dual_coef_[j - 1, here[i]] = coefficients[support[here[i]], column]
+            self.dual_coef_[i, here[j]] = coefficients[support[here[j]], column]
         self.support_vectors_ = X[self.support_, :0] if self._is_given else X[self.support_]
 
     def _warn(self, solutions: list[Solution]) -> None:
@@ -292,6 +294,7 @@ class SVC(ClassifierMixin, KernelMethod):
             ConvergenceWarning,
         )
 
+    @derived("classes_", "n_support_", "dual_coef_")
     def _pairs(self) -> np.ndarray:
         """The multipliers with one column a pair of classes."""
         of = np.repeat(np.arange(len(self.classes_)), self.n_support_)
@@ -306,9 +309,9 @@ class SVC(ClassifierMixin, KernelMethod):
         self._require_fitted()
         X = self._new_rows(X, self.support_vectors_)
         if self.kernel_ is None:
-            scores = X[:, self.support_] @ self._pairs()
+            scores = X[:, self.support_] @ self._pairs
         else:
-            scores = times(self.kernel_, X, self.support_vectors_, self._pairs())
+            scores = times(self.kernel_, X, self.support_vectors_, self._pairs)
         return rounded(scores + self.intercept_, self.support_vectors_.dtype)
 
     def _votes(self, scores: np.ndarray) -> np.ndarray:
@@ -350,8 +353,15 @@ class SVC(ClassifierMixin, KernelMethod):
         scores = self._scores(X)
         if len(self.classes_) == 2:
             return self.classes_[(scores[:, 0] > 0).astype(int)]
-        votes = self._votes(scores if self.break_ties else np.where(scores > 0, 1.0, -1.0))
-        return self.classes_[votes.argmax(axis=1)]
+        if self.break_ties:
+            return self.classes_[first_largest(self._votes(scores))]
+        k, column, votes = len(self.classes_), 0, np.zeros((len(scores), len(self.classes_)))
+        for i in range(k):  # of the classes with the most votes the first
+            for j in range(i + 1, k):
+                votes[:, i] += scores[:, column] > 0
+                votes[:, j] += scores[:, column] <= 0
+                column += 1
+        return self.classes_[first_largest(votes)]
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -399,5 +409,5 @@ class SVC(ClassifierMixin, KernelMethod):
         """The weights w of each pair, of shape (n_pairs, n_features), for the linear kernel."""
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is there with a linear kernel only, after fit")
-        weights = np.asarray(self._pairs().T @ self.support_vectors_)
+        weights = np.asarray(self._pairs.T @ self.support_vectors_)
         return weights.astype(self.support_vectors_.dtype)

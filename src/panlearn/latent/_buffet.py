@@ -19,13 +19,17 @@ class Dishes(NamedTuple):
     """Features and the posterior of their loadings, in arrays with room for more features.
 
     Z (n, room) says which row has which feature, `taken` (room,) how many rows have it; `mean`
-    (room, d) and H (room, room) are as in `BuffetChain`.
+    (room, d) and H (room, room) are as in `BuffetChain`. `gap` (d,), `gain` (room,) and `law` of
+    how many features a row has alone are memory for the work on a row.
     """
 
     Z: np.ndarray
     taken: np.ndarray
     mean: np.ndarray
     H: np.ndarray
+    gap: np.ndarray
+    gain: np.ndarray
+    law: np.ndarray
 
 
 class Law(NamedTuple):
@@ -82,7 +86,8 @@ class BuffetChain:
         Z[:, :k] = self.Z
         mean, H = np.zeros((room, d)), np.zeros((room, room))
         mean[:k], H[:k, :k] = self.posterior()
-        return Dishes(Z, Z.sum(axis=0, dtype=np.int64), mean, H)
+        memory = np.empty(d), np.empty(room), np.empty(NEW + 1)
+        return Dishes(Z, Z.sum(axis=0, dtype=np.int64), mean, H, *memory)
 
     def recombine(self) -> None:
         """Propose for some pairs of features that one is the other's exclusive or with it.
@@ -151,7 +156,7 @@ class BuffetChain:
 NOISE, LOADING = (1.0, 0.1), (1.0, 1.0)  # shapes and scales, for rows of unit variance
 
 
-@jit
+@jit(_nrt=False)
 def serve(
     X: np.ndarray, dishes: Dishes, law: Law, k: int, first: int, coins: np.ndarray
 ) -> tuple[int, int]:
@@ -168,16 +173,16 @@ def serve(
         _shift(X[i], dishes.Z[i], dishes, k, -1.0)
         k, own = _leave(dishes, i, k)
         spread, square = _draw_shared(X[i], dishes, law, k, i, own, coins[i])
-        own = _draw_own(square, spread, law, X.shape, coins[i, -1])
+        own = _draw_own(square, spread, law, X.shape, coins[i, -1], dishes.law)
         k = _come_back(dishes, law, i, k, own)
         _shift(X[i], dishes.Z[i], dishes, k, 1.0)
     return len(X), k
 
 
-@jit
+@jit(_nrt=False)
 def _leave(dishes: Dishes, i: int, k: int) -> tuple[int, int]:
     """Take row i out of the counts; forget the features of it alone, and keep their number."""
-    Z, taken, mean, H = dishes
+    Z, taken, mean, H = dishes.Z, dishes.taken, dishes.mean, dishes.H
     for a in range(k):
         taken[a] -= Z[i, a]
     own, a = 0, 0
@@ -187,16 +192,19 @@ def _leave(dishes: Dishes, i: int, k: int) -> tuple[int, int]:
             continue
         own += Z[i, a]
         k -= 1  # the last feature takes the place
-        Z[:, a] = Z[:, k]
-        Z[:, k] = 0
+        for j in range(len(Z)):  # not by slices, of which the compiler checks the shapes at length
+            Z[j, a], Z[j, k] = Z[j, k], 0
         taken[a] = taken[k]
-        mean[a] = mean[k]
-        H[a, :] = H[k, :]
-        H[:, a] = H[:, k]
+        for b in range(mean.shape[1]):
+            mean[a, b] = mean[k, b]
+        for b in range(len(H)):
+            H[a, b] = H[k, b]
+        for b in range(len(H)):
+            H[b, a] = H[b, k]
     return k, own
 
 
-@jit
+@jit(_nrt=False)
 def _draw_shared(
     x: np.ndarray, dishes: Dishes, law: Law, k: int, i: int, own: int, coins: np.ndarray
 ) -> tuple[float, float]:
@@ -207,9 +215,9 @@ def _draw_shared(
     without it, for a row with c features of its own. Returns the spread
     :math:`1 + z^\top H z` and the squared gap :math:`|x - z \, \mathrm{mean}|^2` at the end.
     """
-    Z, taken, mean, H = dishes
+    Z, taken, mean, H, gap, gain, _ = dishes
     n, d = len(Z), len(x)
-    gap, gain, spread = _residual(x, Z[i], dishes, k)
+    spread = _residual(x, Z[i], dishes, k)
     extra = own / law.ratio
     for a in range(k):
         sign = 1.0 if Z[i, a] else -1.0
@@ -237,16 +245,23 @@ def _draw_shared(
     return spread, square
 
 
-@jit
-def _draw_own(square: float, spread: float, law: Law, shape: tuple[int, int], coin: float) -> int:
+@jit(_nrt=False)
+def _draw_own(
+    square: float,
+    spread: float,
+    law: Law,
+    shape: tuple[int, int],
+    coin: float,
+    log_own: np.ndarray,
+) -> int:
     """Draw how many features a row has alone: Poisson(α / n) times the density of the row."""
     n, d = shape
     log_rate = math.log(law.concentration / n)
-    log_own = np.empty(NEW + 1)
+    top, total = -np.inf, 0.0
     for s in range(NEW + 1):
         prior = s * log_rate - math.lgamma(s + 1.0)
         log_own[s] = prior + _log_density(square, spread + s / law.ratio, law.noise, d)
-    top, total = log_own.max(), 0.0
+        top = max(top, log_own[s])
     for s in range(NEW + 1):
         total += math.exp(log_own[s] - top)
         log_own[s] = total
@@ -256,17 +271,19 @@ def _draw_own(square: float, spread: float, law: Law, shape: tuple[int, int], co
     return own
 
 
-@jit
+@jit(_nrt=False)
 def _come_back(dishes: Dishes, law: Law, i: int, k: int, own: int) -> int:
     """Give row i its own features, of which nothing is known yet, and count it again."""
-    Z, taken, mean, H = dishes
+    Z, taken, mean, H = dishes.Z, dishes.taken, dishes.mean, dishes.H
     for _ in range(own):
-        Z[:, k] = 0
+        for j in range(len(Z)):
+            Z[j, k] = 0
         Z[i, k] = 1
         taken[k] = 0
-        mean[k] = 0.0
-        H[k, :] = 0.0
-        H[:, k] = 0.0
+        for b in range(mean.shape[1]):
+            mean[k, b] = 0.0
+        for b in range(len(H)):
+            H[k, b], H[b, k] = 0.0, 0.0
         H[k, k] = 1 / law.ratio
         k += 1
     for a in range(k):
@@ -274,17 +291,17 @@ def _come_back(dishes: Dishes, law: Law, i: int, k: int, own: int) -> int:
     return k
 
 
-@jit
+@jit(_nrt=False)
 def _log_density(square: float, spread: float, noise: float, d: int) -> float:
     """Log N(gap; 0, noise spread I) up to a constant."""
     return -0.5 * (d * math.log(spread) + square / (noise * spread))
 
 
-@jit
+@jit(_nrt=False)
 def _shift(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int, sign: float) -> None:
     """Add (1) or take away (-1) a row: H ∓ H z z'H / (1 ± z'H z), mean ± H z (x - z mean)'."""
-    gap, gain, spread = _residual(x, z, dishes, k)
-    spread = 1.0 + sign * (spread - 1.0)
+    gap, gain = dishes.gap, dishes.gain
+    spread = 1.0 + sign * (_residual(x, z, dishes, k) - 1.0)
     for a in range(k):
         for b in range(k):
             dishes.H[a, b] -= sign * gain[a] * gain[b] / spread
@@ -292,12 +309,14 @@ def _shift(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int, sign: float) ->
             dishes.mean[a, b] += sign * gain[a] * gap[b] / spread
 
 
-@jit
-def _residual(
-    x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """The gap x - z mean, the gain H z, and the spread 1 + z'H z."""
-    gap, gain, spread = x.copy(), np.zeros(k), 1.0
+@jit(_nrt=False)
+def _residual(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int) -> float:
+    """The spread 1 + z'H z; fills the gap x - z mean and the gain H z."""
+    gap, gain, spread = dishes.gap, dishes.gain, 1.0
+    for a in range(len(x)):
+        gap[a] = x[a]
+    for a in range(k):
+        gain[a] = 0.0
     for b in range(k):
         if z[b]:
             for a in range(len(x)):
@@ -307,4 +326,4 @@ def _residual(
     for a in range(k):
         if z[a]:
             spread += gain[a]
-    return gap, gain, spread
+    return spread

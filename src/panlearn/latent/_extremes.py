@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from panlearn.core.boundary import is_finite
-from panlearn.core.plain import known_rows
+from panlearn.core.plain import is_known, known_rows
 from panlearn.core.validation import FLOATS
 
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
@@ -20,6 +20,8 @@ def checked_rows(
     estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False, **options: Any
 ) -> Any:
     """Validate rows whose squares will be taken; `options` are those of `validate_data`."""
+    if not reset and is_known(estimator, X) and _has_squares(X):
+        return X  # and finite
     if not reset:
         X = known_rows(estimator, X, allow_nan=allow_nan, **options)
     else:
@@ -32,9 +34,8 @@ def checked_rows(
                 **options,
             )
     values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.flags.c_contiguous and float(np.vdot(values, values)) <= LARGEST[X.dtype] ** 2:
-            return X  # the usual case, in one pass
+    if _has_squares(values):
+        return X
     largest = max(
         np.fmax.reduce(values, axis=None, initial=0), -np.fmin.reduce(values, axis=None, initial=0)
     )
@@ -44,6 +45,13 @@ def checked_rows(
             f"{LARGEST[X.dtype]:g} in {X.dtype}, lest their squares overflow; rescale its columns"
         )
     return X
+
+
+def _has_squares(values: np.ndarray) -> bool:
+    """Whether the squares are floats beyond doubt, in one pass; mostly they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = np.vdot(values, values) if values.flags.c_contiguous else np.inf
+        return bool(square <= LARGEST[values.dtype] ** 2)
 
 
 def log_floats(values: np.ndarray, dtype: Any) -> np.ndarray:

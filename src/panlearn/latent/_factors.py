@@ -23,6 +23,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from panlearn.core.gaussian import by_pattern
+from panlearn.core.short_rows import shifted
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments, Sums
 
@@ -73,12 +74,30 @@ class Observed(Sums):
         return cls(float(w.sum()), w @ seen, w @ np.where(seen, rows, 0.0))
 
 
-class Posterior(NamedTuple):
-    """Of z given rows: the means (n, k), the covariance (k, k), and the log densities (n,)."""
+@dataclass(frozen=True)
+class Posterior:
+    """Of z given rows less the mean: the means (n, k), and the covariance (k, k).
 
+    `root` is the Cholesky factor of the precision; loadings and noise are those of what is known.
+    """
+
+    centred: np.ndarray
     means: np.ndarray
     covariance: np.ndarray
-    log_density: np.ndarray
+    root: np.ndarray
+    loadings: np.ndarray
+    noise: np.ndarray
+
+    @property
+    def log_density(self) -> np.ndarray:
+        """Of each row, (n,); not asked for where the means are all that is wanted."""
+        # |x - μ|² in the metric of the model as a sum of squares, which loses no digits
+        residual = self.centred - self.means @ self.loadings.T
+        with np.errstate(over="ignore"):  # an infinite distance is a density of zero
+            distance = (residual / np.sqrt(self.noise)) ** 2 @ np.ones(len(self.noise))
+            distance += np.einsum("ij,ij->i", self.means, self.means)
+        log_det = 2 * np.log(np.diag(self.root)).sum() + np.log(self.noise).sum()
+        return -0.5 * (distance + log_det + len(self.noise) * LOG_2PI)
 
 
 def posterior(at: Factors, rows: np.ndarray, seen: np.ndarray) -> Posterior:
@@ -89,15 +108,9 @@ def posterior(at: Factors, rows: np.ndarray, seen: np.ndarray) -> Posterior:
     precision[np.diag_indices_from(precision)] += 1
     root = linalg.cholesky(precision, lower=True, check_finite=False)
     covariance = linalg.cho_solve((root, True), np.eye(len(precision)), check_finite=False)
-    centred = rows - at.mean[seen]
+    centred = shifted(rows, -at.mean[seen])
     means = centred @ (scaled @ covariance)
-    # |x - μ|² in the metric of the model as a sum of squares, which loses no digits
-    residual = centred - means @ loadings.T
-    with np.errstate(over="ignore"):  # an infinite distance is a density of zero
-        distance = (residual / np.sqrt(noise)) ** 2 @ np.ones(len(noise))
-        distance += np.einsum("ij,ij->i", means, means)
-    log_det = 2 * np.log(np.diag(root)).sum() + np.log(noise).sum()
-    return Posterior(means, covariance, -0.5 * (distance + log_det + len(noise) * LOG_2PI))
+    return Posterior(centred, means, covariance, root, loadings, noise)
 
 
 def inferred(at: Factors, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Posterior]]:
@@ -105,7 +118,9 @@ def inferred(at: Factors, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Post
     for start in range(0, X.shape[0], CHUNK):
         rows = _dense(X[start : start + CHUNK])
         for index, seen in by_pattern(rows):
-            yield start + index, seen, posterior(at, rows[np.ix_(index, seen)], seen)
+            whole = len(index) == len(rows) and seen.all()
+            known = rows if whole else rows[np.ix_(index, seen)]
+            yield start + index, seen, posterior(at, known, seen)
 
 
 def expect(

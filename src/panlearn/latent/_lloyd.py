@@ -13,6 +13,7 @@ G. Hamerly (2010). Making k-means even faster. SDM. doi:10.1137/1.9781611972801.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,9 +22,11 @@ from scipy import sparse
 
 from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
+from panlearn.core.threads import threads
 
 CHUNK = 256  # rows whose scores against all centres stay in the cache
 FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
+SHARE = 1 << 14  # rows that a thread labels at a time
 SMALL = 1 << 13  # scores up to which to compile would take longer than it saves
 SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
@@ -57,12 +60,12 @@ class Assigned(Sums):
         centres: np.ndarray,
         origin: np.ndarray,
         memory: np.ndarray | None = None,
-        drift: np.ndarray | None = None,
+        moves: np.ndarray | None = None,
     ) -> Self:
         """Assign the rows of a batch; `memory` is brought up to date, as in `assign`."""
         k, d = centres.shape
         count, total = np.zeros(k), np.zeros((k, d))
-        _, inertia = assign(X, weight, centres, origin, count, total, memory, drift)
+        _, inertia = assign(X, weight, centres, origin, count, total, memory, moves)
         return cls(float(count.sum()), count, total, inertia)
 
 
@@ -144,18 +147,18 @@ def assign(
     count: np.ndarray | None = None,
     total: np.ndarray | None = None,
     memory: np.ndarray | None = None,
-    drift: np.ndarray | None = None,
+    moves: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
     """Label each row with its nearest centre; add it up in `count` and `total`, if given.
 
     Returns the labels and the weighted sum of squared distances. Rows and centres are taken less
     `origin`, so that data far from zero keep their digits. `memory` holds what the rows remember
-    from centres that have moved since; `drift` is, for each centre, how far any other one moved.
+    from centres that have gone these `moves` since.
     """
     k, d = centres.shape
     n = X.shape[0]
     memory = np.zeros(n, Memory) if memory is None else memory
-    drift, inertia = np.zeros(k) if drift is None else drift, 0.0
+    inertia = 0.0
     count = np.zeros(k) if count is None else count
     total = np.zeros((k, d)) if total is None else total
     moved = np.ascontiguousarray(centres - origin)
@@ -163,6 +166,7 @@ def assign(
     if n * k <= SMALL and not sparse.issparse(X):
         inertia = _assign_few(X, weight, moved, half, origin, count, total, memory["label"])
         return memory["label"], inertia
+    drift = np.zeros(k) if moves is None else _drift(moves)
     longest = float(np.sqrt(2 * half.max()))
     unit = 1 / longest if longest > 0 else 1.0
     short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
@@ -179,6 +183,13 @@ def assign(
             rows, w, moved, half, *scaled, origin, drift, count, total, labels, bounds
         )
     return memory["label"], inertia
+
+
+def _drift(moves: np.ndarray) -> np.ndarray:
+    """The longest move of the other centres, for each."""
+    out, first = np.full(len(moves), moves.max()), int(moves.argmax())
+    out[first] = np.delete(moves, first).max(initial=0.0)
+    return out
 
 
 def _assign_few(
@@ -198,11 +209,22 @@ def _assign_few(
     own = labels[:] = scores.argmin(axis=1)
     scores[:] = 0.0  # now the weight of each row, in the column of its centre
     scores[np.arange(len(rows)), own] = 1.0 if weight is None else weight
-    count += np.ones(len(rows)) @ scores
+    count += np.bincount(own, weight, len(half))
     total += scores.T @ rows
-    rows -= centres[own]
-    square = np.einsum("ij,ij->i", rows, rows)
-    return float(square.sum() if weight is None else square @ weight)
+    rows -= centres.take(own, axis=0)
+    if weight is None:
+        return float(np.vdot(rows, rows))
+    return float(weight @ np.einsum("ij,ij->i", rows, rows))
+
+
+def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The distance of each row from each centre, (n, k)."""
+    square = X @ centres.T
+    square *= -2
+    square += np.einsum("ij,ij->i", X, X)[:, None]
+    square += np.einsum("ij,ij->i", centres, centres)
+    np.maximum(square, 0, out=square)
+    return np.sqrt(square, out=square)
 
 
 def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
@@ -210,7 +232,17 @@ def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
     if centres.size > FEW or sparse.issparse(X):
         return assign(X, None, centres, origin)[0]
     moved, labels = centres - origin, np.empty(len(X), np.int32)
-    _label(np.ascontiguousarray(X), moved, 0.5 * (moved**2).sum(axis=1), origin, labels)
+    half = 0.5 * (moved**2).sum(axis=1)
+
+    def label(part: slice) -> None:
+        _label(np.ascontiguousarray(X[part]), moved, half, origin, labels[part])
+
+    if len(X) <= SHARE:  # done sooner than threads are made ready
+        label(slice(None))
+        return labels
+    with threads() as run:
+        parts = [slice(start, start + SHARE) for start in range(0, len(X), SHARE)]
+        deque(run(label, parts), maxlen=0)
     return labels
 
 

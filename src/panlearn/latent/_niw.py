@@ -83,7 +83,7 @@ class Clusters(NamedTuple):
         return out
 
 
-@jit
+@jit(_nrt=False)
 def rank_one(factor: np.ndarray, x: np.ndarray, sign: float) -> None:
     """Turn the Cholesky factor of A into that of A + sign x x', in place; x is overwritten."""
     d = len(x)
@@ -97,7 +97,7 @@ def rank_one(factor: np.ndarray, x: np.ndarray, sign: float) -> None:
             x[i] = c * x[i] - s * factor[i, k]
 
 
-@jit
+@jit(_nrt=False)
 def log_weight(count: int, factor: np.ndarray, constant: np.ndarray) -> float:
     """What a cluster weighs beside the place of a row: log n_k, the constants, -log det of L."""
     total = math.log(count) + constant[count]
@@ -106,7 +106,7 @@ def log_weight(count: int, factor: np.ndarray, constant: np.ndarray) -> float:
     return total
 
 
-@jit
+@jit(_nrt=False)
 def sweep(
     X: np.ndarray,
     labels: np.ndarray,
@@ -121,14 +121,16 @@ def sweep(
     freedom: float,
     concentration: float,
     coins: np.ndarray,
+    memory: np.ndarray,
 ) -> int:
     """Draw the label of each row from `first` on given all others; a label of -1 is no seat yet.
 
     Returns the first row that was not reached, for want of room for a further cluster. The factor
-    behind the last cluster is that of an empty one.
+    behind the last cluster is that of an empty one. `memory` has three rows with room for a number
+    a cluster and a number a column.
     """
     n, d = X.shape
-    weight, base, gap = np.empty(len(count)), np.empty(len(count)), np.empty(d)
+    weight, base, gap = memory[0], memory[1], memory[2, :d]
     for k in range(clusters):
         base[k] = log_weight(count[k], factor[k], constant)
     for i in range(first, n):
@@ -147,10 +149,12 @@ def sweep(
                 base[k] = log_weight(count[k], factor[k], constant)
             else:  # the last cluster takes the empty place
                 clusters -= 1
-                empty = factor[clusters + 1].copy()
-                count[k], mean[k], factor[k] = count[clusters], mean[clusters], factor[clusters]
-                base[k] = base[clusters]
-                count[clusters], mean[clusters], factor[clusters] = 0, 0.0, empty
+                count[k], base[k], count[clusters] = count[clusters], base[clusters], 0
+                for a in range(d):
+                    mean[k, a], mean[clusters, a] = mean[clusters, a], 0.0
+                    for b in range(d):  # not by slices, whose shapes are compiled for long
+                        factor[k, a, b] = factor[clusters, a, b]
+                        factor[clusters, a, b] = factor[clusters + 1, a, b]
                 for j in range(n):
                     if labels[j] == clusters:
                         labels[j] = k
@@ -191,10 +195,7 @@ def sweep(
     return n
 
 
-@jit
-def agreements(one: np.ndarray, other: np.ndarray) -> float:
+def agreements(one: np.ndarray, other: np.ndarray) -> int:
     """How many ordered pairs of rows are together in both partitions."""
-    table = np.zeros((one.max() + 1, other.max() + 1))
-    for i in range(len(one)):
-        table[one[i], other[i]] += 1
-    return float((table * table).sum())
+    together = np.bincount(one * np.int64(other.max() + 1) + other)
+    return int(together @ together)

@@ -20,6 +20,7 @@ from panlearn.latent._row_blocks import row_blocks
 
 BLOCK_BYTES = 1 << 21  # of X: with its products it stays in the cache
 SWEEPS = 2  # over the coordinates for one product with X, where that costs far more
+SMALL, MORE_SWEEPS = 1 << 14, 4  # entries of X up to which the calls cost more than the sweeps
 MOST_SWEEPS = 1000  # for the rows of `transform`
 FEATURES = 1024  # columns of H that one thread updates
 
@@ -68,7 +69,10 @@ class Problem:
 
     def sweeps(self, k: int) -> int:
         """How often to go over k coordinates for one product with X."""
-        return SWEEPS if self.shape[1] >= 8 * k else 1
+        n, d = self.shape
+        if n * d <= SMALL:
+            return MORE_SWEEPS
+        return SWEEPS if d >= 8 * k else 1
 
     def penalty(self, W: np.ndarray, Ht: np.ndarray) -> float:
         """Both penalties."""

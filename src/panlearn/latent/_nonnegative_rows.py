@@ -15,6 +15,7 @@ from panlearn.core.jit import jit
 
 FAST = {"reassoc", "contract"}
 ROUNDS = 250
+ABREAST = 64  # rows that go side by side
 DEPENDENT = 1e4  # roundings that a pivot is above: below, a solution has few digits left
 
 
@@ -64,12 +65,32 @@ def active_set(c: np.ndarray, G: np.ndarray) -> np.ndarray:
 def descend_rows(
     rows: np.ndarray, cross: np.ndarray, gram: np.ndarray, penalty: np.ndarray, sweeps: int
 ) -> None:
-    """So many sweeps of coordinate descent over each row."""
-    slope = np.empty(rows.shape[1], dtype=rows.dtype)
-    for i in range(len(rows)):
-        slope_of(rows[i], cross[i], gram, penalty[0], slope)
+    """So many sweeps of coordinate descent over each row, `ABREAST` rows side by side."""
+    n, k = rows.shape
+    l1, l2, zero = penalty[0], penalty[1], rows.dtype.type(0)
+    w, c = np.empty((k, ABREAST), rows.dtype), np.empty((k, ABREAST), rows.dtype)
+    descent = np.empty(ABREAST, rows.dtype)
+    for start in range(0, n, ABREAST):
+        size = min(ABREAST, n - start)
+        for i in range(size):
+            for t in range(k):
+                w[t, i], c[t, i] = rows[start + i, t], cross[start + i, t] - l1
         for _ in range(sweeps):
-            sweep(rows[i], slope, gram, penalty[1])
+            for t in range(k):
+                curvature = gram[t, t] + l2
+                if curvature <= 0:
+                    continue
+                for i in range(size):
+                    descent[i] = c[t, i] - l2 * w[t, i]
+                for q in range(k):
+                    entry = gram[t, q]
+                    for i in range(size):
+                        descent[i] -= entry * w[q, i]
+                for i in range(size):
+                    w[t, i] = max(w[t, i] + descent[i] / curvature, zero)
+        for i in range(size):
+            for t in range(k):
+                rows[start + i, t] = w[t, i]
 
 
 @jit(fastmath=FAST)

@@ -41,7 +41,7 @@ def log_dishes_law(Z: np.ndarray, mass: float) -> float:
     """
     n, k = Z.shape
     m = Z.sum(axis=0)
-    same = np.unique(Z, axis=1, return_counts=True)[1] if k else np.zeros(0)
+    same = np.unique([column.tobytes() for column in Z.T], return_counts=True)[1]
     harmonic = (1 / np.arange(1, n + 1)).sum()
     dishes = gammaln(n - m + 1) + gammaln(m) - gammaln(n + 1)
     return float(k * np.log(mass) - gammaln(same + 1).sum() - mass * harmonic + dishes.sum())

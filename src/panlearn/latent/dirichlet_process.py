@@ -354,6 +354,7 @@ class Chain:
                 self.prior.freedom,
                 self.concentration,
                 coins,
+                np.empty((3, max(len(self._now.size), self.X.shape[1]))),
             )
             if row < len(self.X):  # the clusters have filled the room
                 self._refresh()

@@ -22,12 +22,13 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
+from panlearn.core.short_rows import shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, nearest
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, distances, nearest
 
 
 @dataclass(eq=False, repr=False)
@@ -203,7 +204,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
 
     def _starts(self, rows: Rows) -> list[np.ndarray]:
         """The centres of each start."""
-        k, rng = self.n_clusters, generator(self.random_state)
+        k = self.n_clusters
         if isinstance(rows, ArrayRows) and rows.X.shape[0] < k:
             raise ValueError(
                 f"n_samples={rows.X.shape[0]} should be >= n_clusters={k}; ask for fewer clusters"
@@ -212,6 +213,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             return [_given(self.init, (k, rows.n_features))]
         if isinstance(rows, ArrayRows):
             rows.reject_non_finite()
+        rng = generator(self.random_state)
         sample = sample_rows(rows, rng, size=max(10_000, 100 * k))
         n_init = self.n_init
         if n_init == "auto":
@@ -270,7 +272,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         centres = self.cluster_centers_.astype(float)
         if not sparse.issparse(X):  # about their middle, data far from zero keep their digits
             origin = centres.mean(axis=0)
-            return euclidean_distances(X - origin, centres - origin).astype(X.dtype, copy=False)
+            return distances(shifted(X, -origin), centres - origin).astype(X.dtype, copy=False)
         return euclidean_distances(X, centres).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -354,21 +356,22 @@ def _lloyd(
     if isinstance(rows, ArrayRows):  # each block brings what its rows remember in the place of y
         memory = np.zeros(rows.X.shape[0], Memory)
         rows = ArrayRows(rows.X, memory, rows.weight)
-    drift = np.zeros(len(centres))
+    moves = np.zeros(len(centres))
 
     def assigned() -> Assigned:
-        at, moves = centres, drift
-        return map_reduce(lambda X, y, w: Assigned.of(X, w, at, origin, y, moves), rows)
+        at, since = centres, moves
+        return map_reduce(lambda X, y, w: Assigned.of(X, w, at, origin, y, since), rows)
 
     with Iterations(estimator, max_iter=estimator.max_iter, tol=estimator.tol, rows=given) as loop:
         for _ in loop:
             now = assigned()
-            count = now.count[:, None]
-            means = np.where(count > 0, now.total / np.where(count > 0, count, 1) + origin, centres)
-            if (empty := np.flatnonzero(now.count == 0)).size:
-                means = _reseeded(rows, means, empty, centres, origin)
+            empty = now.count == 0
+            means = now.total / (now.count + empty)[:, None] + origin
+            if empty.any():
+                means[empty] = centres[empty]
+                means = _reseeded(rows, means, np.flatnonzero(empty), centres, origin)
             squares = ((means - centres) ** 2).sum(axis=1)
-            centres, drift = means, _drift(np.sqrt(squares))
+            centres, moves = means, np.sqrt(squares)
             loop.record(
                 inertia=now.inertia,
                 change=float(squares.sum()) / scale,
@@ -376,18 +379,11 @@ def _lloyd(
             )
     # what predict sees are the centres in the floats of X
     rounded = centres.astype(rows.dtype).astype(float)
-    drift = drift + np.sqrt(((rounded - centres) ** 2).sum(axis=1)).max()
-    centres = rounded
-    final = assigned()
-    return _Clusters(centres, final, None if memory is None else memory["label"].copy())
-
-
-def _drift(moves: np.ndarray) -> np.ndarray:
-    """The longest move of the other centres, for each."""
-    out, first = np.full(len(moves), moves.max()), int(moves.argmax())
-    moves[first] = 0.0
-    out[first] = moves.max()
-    return out
+    if moves.any() or (rounded != centres).any():  # else the rows have seen these centres
+        moves = moves + np.sqrt(((rounded - centres) ** 2).sum(axis=1)).max()
+        centres = rounded
+        now = assigned()
+    return _Clusters(centres, now, None if memory is None else memory["label"].copy())
 
 
 def _reseeded(

@@ -109,7 +109,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     Notes
     -----
     "cd" updates one coordinate after the other with the others fixed, from Gram matrices, and twice
-    over each factor an iteration if many features make the product with X cost far more;
+    over each factor an iteration if many features make the product with X cost far more, four times
+    if X is small;
     :math:`O(n d k)` an iteration, or with the stored entries in place of :math:`n d` for sparse X,
     which is never made dense. "mu" multiplies each factor by a ratio of non-negative matrices; it
     needs more iterations and a start without zeros. A block of rows is read once an iteration and

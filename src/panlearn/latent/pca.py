@@ -15,6 +15,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
+from panlearn.core.short_rows import shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
 from panlearn.core.validation import read_rows
@@ -260,7 +261,7 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
         distance, mean = np.empty(X.shape[0]), self.mean_.astype(float)
         with np.errstate(over="ignore"):
             for part, rows in row_blocks(X, BLOCK):
-                centred = (rows.toarray() if sparse.issparse(rows) else rows) - mean
+                centred = shifted(rows.toarray() if sparse.issparse(rows) else rows, -mean)
                 scores = centred @ self.components_.T
                 distance[part] = _squares(scores / np.sqrt(variance))
                 if d > self.n_components_:
@@ -305,7 +306,7 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
             return X @ self.components_.T - self.mean_ @ self.components_.T
         out = np.empty((X.shape[0], self.n_components_), np.result_type(X, self.mean_))
         for part, rows in row_blocks(X, BLOCK):
-            np.matmul(rows - self.mean_, self.components_.T, out=out[part])
+            np.matmul(shifted(rows, -self.mean_), self.components_.T, out=out[part])
         return out
 
     def _scale(self) -> np.ndarray:

@@ -13,6 +13,7 @@ from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
 from panlearn.core.learned import shapes
 from panlearn.core.plain import known_rows
+from panlearn.core.short_rows import shifted
 
 
 def finite(values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -55,7 +56,13 @@ class LinearPredictor(Estimator):
         self._require_fitted()
         X = known_rows(self, X, accept_sparse="csr")
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+            same = scores.dtype == np.result_type(scores, self.intercept_)
+            out = scores if same else None
+            if scores.ndim == 2:
+                scores = shifted(scores, self.intercept_, out=out)
+            else:
+                scores = np.add(scores, self.intercept_, out=out)
         return finite(scores, scores.dtype)
 
 

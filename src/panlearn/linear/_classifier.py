@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from panlearn.core.learned import shapes
+from panlearn.core.short_rows import first_largest
 from panlearn.linear._base import LinearPredictor
 
 
@@ -52,4 +53,5 @@ class LinearClassifier(ClassifierMixin, LinearPredictor):
         ndarray of shape (n_samples,)
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+        best = (scores > 0).astype(int) if scores.ndim == 1 else first_largest(scores)
+        return self.classes_[best]

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
+from panlearn.core.short_rows import softmax
 from panlearn.core.statistics import Sums
 
 NO_WEIGHT = np.empty(0)
@@ -112,10 +113,7 @@ def from_scores(Z: np.ndarray) -> np.ndarray:
     if Z.shape[1] == 1:
         small = np.exp(-np.abs(Z))
         return np.where(Z > 0, 1, small) / (1 + small)
-    Z -= Z.max(axis=1, keepdims=True)
-    np.exp(Z, out=Z)
-    Z /= Z.sum(axis=1, keepdims=True)
-    return Z
+    return softmax(Z)
 
 
 def _standard(X: Any, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -32,6 +32,7 @@ Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # powered distances, indices
 
 LOW_DIMENSION = 10
 QUERIES, ROWS = 256, 2048  # a block of products in float32 stays in the cache
+FEW = 10_000  # numbers: with all of these a query is compared sooner than they are screened
 SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
 
 
@@ -54,7 +55,7 @@ class NeighborIndex:
             algorithm == "auto" and X.shape[1] <= LOW_DIMENSION and self.n > QUERIES
         ):
             self.tree = cKDTree(self.X, leafsize=leaf_size, balanced_tree=False)
-        elif self.p == 2:
+        elif self.p == 2 and X.size > FEW:
             self.mean = self.X.mean(axis=0, dtype=np.float64)
             low, high = self.X.min(axis=0) - self.mean, self.X.max(axis=0) - self.mean
             self.scale = _power_of_two(max(_peak(low), _peak(high)))

@@ -11,6 +11,7 @@ from scipy import sparse
 from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.parameters import Positive
+from panlearn.core.short_rows import first_largest
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import Targets
 from panlearn.neighbors._answers import AveragedRows, VotingRows
@@ -212,7 +213,7 @@ class KNeighborsClassifier(VotingRows, _NearestRows):
         -------
         ndarray of shape (n_queries,)
         """
-        return self.classes_[self._shares(self._near(X)).argmax(axis=1)]
+        return self.classes_[first_largest(self._shares(self._near(X)))]
 
 
 @dataclass(eq=False, repr=False)

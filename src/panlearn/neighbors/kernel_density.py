@@ -220,8 +220,12 @@ class KernelDensity(Density, DensityMixin, Estimator):
             return logsumexp(kernel.log(square) + self.log_weight_, axis=1)
 
         parts = [X[i : i + step] for i in range(0, len(X), step)]
-        with threads() as run, np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            logs = np.concatenate(list(run(density, parts)))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            if len(parts) == 1:  # done sooner than threads are made ready
+                logs = density(X)
+            else:
+                with threads() as run:
+                    logs = np.concatenate(list(run(density, parts)))
         return (logs - kernel.log_integral(d) - d * np.log(h)).astype(self.X_.dtype, copy=False)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> np.ndarray:

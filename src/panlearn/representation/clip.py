@@ -220,8 +220,9 @@ class CLIP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepEstimator, _Le
 
     def _scaled(self, images: np.ndarray) -> np.ndarray:
         scale = np.where(self.scale_ > 0, self.scale_, 1.0)
-        wide = images.astype(np.float64, copy=False)
-        return ((wide - self.mean_[:, None, None]) / scale[:, None, None]).astype(np.float32)
+        wide = np.subtract(images, self.mean_[:, None, None], dtype=np.float64)
+        wide /= scale[:, None, None]
+        return wide.astype(np.float32)
 
     def _tokens(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Ids of texts, filled up to one length, and the place of the last of each."""

@@ -14,6 +14,7 @@ from panlearn.core.jit import jit
 
 ONE = np.uint64(1)
 LOOK = 2048
+STRETCH = 128  # scores that are compared at once: in vector registers, and few have a good one
 
 
 @jit
@@ -69,13 +70,18 @@ def _push(scores: np.ndarray, docs: np.ndarray, k: int, score: float, doc: int) 
 @jit
 def push_rows(products: np.ndarray, first: int, docs: np.ndarray, scores: np.ndarray) -> None:
     """Put the scores of documents first, first + 1, ... into the heap of each row."""
-    k = docs.shape[1]
+    k, n = docs.shape[1], products.shape[1]
     for q in range(len(products)):
-        least = scores[q, 0]
-        for j in range(products.shape[1]):
-            if products[q, j] > least:  # documents come in order: an equal score comes too late
-                _push(scores[q], docs[q], k, products[q, j], first + j)
-                least = scores[q, 0]
+        row, least = products[q], scores[q, 0]
+        for start in range(0, n, STRETCH):
+            stop = min(start + STRETCH, n)
+            better = np.uint8(0)
+            for j in range(start, stop):
+                better = np.uint8(better | np.uint8(row[j] > least))
+            for j in range(start, stop if better else start):
+                if row[j] > least:  # documents come in order: an equal score comes too late
+                    _push(scores[q], docs[q], k, row[j], first + j)
+                    least = scores[q, 0]
 
 
 @jit

@@ -30,7 +30,7 @@ from panlearn.retrieval._labels import (
 from panlearn.retrieval._top_k import push_rows
 from panlearn.retrieval.ivf import IVF, Lists
 
-QUERIES, VECTORS = 128, 4096  # of a block: its products stay in the cache
+FEWEST, QUERIES, VECTORS = 64, 256, 2048  # of a block: its products stay in the cache
 
 
 @dataclass(eq=False, repr=False)
@@ -265,18 +265,22 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
 def _best(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Places and products of the k vectors with the greatest query · vector, in falling order."""
-    n = len(vectors)
-    places = np.full((len(queries), k), n, dtype=np.int64)
+    m, n = len(queries), len(vectors)
+    places = np.full((m, k), n, dtype=np.int64)
     scores = np.full(places.shape, -np.inf, dtype=queries.dtype)
+    step = min(max(m // 4, FEWEST), QUERIES)  # large products are quicker, but some threads wait
 
     def part(start: int) -> None:
-        rows = slice(start, start + QUERIES)
+        rows = slice(start, min(start + step, m))
+        room = np.empty((rows.stop - start) * min(VECTORS, n), dtype=queries.dtype)
         for first in range(0, n, VECTORS):
-            products = queries[rows] @ vectors[first : first + VECTORS].T
+            some = vectors[first : first + VECTORS]
+            products = room[: (rows.stop - start) * len(some)].reshape(-1, len(some))
+            np.matmul(queries[rows], some.T, out=products)
             push_rows(products, first, places[rows], scores[rows])
 
     if k:
         with threads() as run:
-            list(run(part, range(0, len(queries), QUERIES)))
+            list(run(part, range(0, m, step)))
     order = np.lexsort((places, -scores), axis=-1)
     return np.take_along_axis(places, order, axis=-1), np.take_along_axis(scores, order, axis=-1)

@@ -103,7 +103,8 @@ class Mamba(CorpusModel):
         return MambaDecoder(self.config_, self.n_tokens_)
 
     def _generation(self, prompts: list[np.ndarray], **how: Any) -> MambaGeneration:
-        del how["max_tokens"]  # no room has to be made for them
+        for of_no_use in ("max_tokens", "ends", "ahead"):  # no room has to be made for tokens
+            del how[of_no_use]
         decoder: Any = self._decoder
         return MambaGeneration(decoder, prompts, **how)
 

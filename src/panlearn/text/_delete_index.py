@@ -17,8 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.text._weighted_edits import ADJACENT
-from panlearn.text._weighted_edits import distance as edits
 
 HEAD = 7
 """How many letters are looked at: more find fewer words that are then too far, but list more."""
@@ -118,10 +116,10 @@ def search(
     shift = 64
     while 1 << (64 - shift) < len(starts) - 1:
         shift -= 1
-    seen = np.zeros(len(offsets), dtype=np.bool_)
+    seen = np.zeros((len(offsets) >> 6) + 1, dtype=np.uint64)  # a bit a word: quick to make
     found, distance = np.empty(16, dtype=np.int64), np.empty(16, dtype=np.int64)
     size, n = 0, min(len(word), HEAD)
-    table, costs = np.empty((3, len(word) + max_distance + 1)), np.ones(3)
+    reach = np.empty((2, 2 * max_distance + 3), dtype=np.int64)
     for deleted in range(1 << n):
         if ones(deleted) > max_distance:
             continue
@@ -129,13 +127,11 @@ def search(
         bucket = np.int64(value >> np.uint64(shift))
         for j in range(starts[bucket], starts[bucket + 1]):
             w = numbers[j]
-            if hashes[j] != value or seen[w]:
+            bit = np.uint64(1) << np.uint64(w & 63)
+            if hashes[j] != value or seen[w >> 6] & bit:
                 continue
-            seen[w] = True
-            other = letters[offsets[w] : offsets[w + 1]]
-            if abs(len(word) - len(other)) > max_distance:
-                continue
-            d = int(edits(word, other, costs, ADJACENT, table))
+            seen[w >> 6] |= bit
+            d = edits(word, letters[offsets[w] : offsets[w + 1]], max_distance, reach)
             if d <= max_distance:
                 if size == len(found):
                     found = np.concatenate((found, found))
@@ -143,3 +139,35 @@ def search(
                 found[size], distance[size] = w, d
                 size += 1
     return found[:size], distance[:size]
+
+
+@jit
+def edits(a: np.ndarray, b: np.ndarray, most: int, reach: np.ndarray) -> int:
+    """Count the edits between two words; more than `most` of them are given as one more.
+
+    On a diagonal d of the dynamic programme letter i of a stands against letter i + d of b. How far
+    e edits reach on each is all that e + 1 need to know, and equal letters are passed at no cost.
+    ``reach`` is memory of shape (2, 2 most + 3), with diagonal d at place d + most + 1.
+    """
+    n, m = len(a), len(b)
+    end = m - n  # the diagonal of the last letters
+    if abs(end) > most:
+        return most + 1
+    for at in range(reach.shape[1]):
+        reach[0, at] = reach[1, at] = -2 - most  # nowhere yet, nor one edit later
+    for e in range(most + 1):
+        old, new, left = reach[(e + 1) % 2], reach[e % 2], most - e
+        for d in range(max(-e, end - left), min(e, end + left) + 1):
+            at = d + most + 1
+            i = 0
+            if e:
+                i = old[at]
+                if 0 <= i < n - 1 and 0 <= i + d < m - 1:
+                    i += a[i] == b[i + d + 1] and a[i + 1] == b[i + d]  # swapped: two letters
+                i = min(max(i + 1, old[at - 1], old[at + 1] + 1), n, m - d)
+            while i < n and i + d < m and a[i] == b[i + d]:
+                i += 1
+            new[at] = i
+        if new[end + most + 1] == n:
+            return e
+    return most + 1

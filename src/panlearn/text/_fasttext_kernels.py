@@ -136,7 +136,9 @@ def classify_epoch(
     sum of weight times loss.
     """
     hidden, error = np.empty(inputs.shape[1], inputs.dtype), np.empty(inputs.shape[1], inputs.dtype)
-    scores, total, done, all_weight = np.empty(len(outputs)), 0.0, 0.0, weight.sum()
+    scores, total, done, all_weight = np.empty(len(outputs)), 0.0, 0.0, 0.0
+    for i in range(len(weight)):
+        all_weight += weight[i]
     for i in order:
         rate = first + (last - first) * done / all_weight
         left, part = weight[i], features[offsets[i] : offsets[i + 1]]

@@ -70,7 +70,8 @@ class Chain:
         alpha = self.alpha[:, None]
         table = gammaln(alpha + np.arange(TABLE)) - gammaln(alpha)
         at = self.ids, self.offsets, self.topics, self._bounds, self._lists, self._total
-        state, value = sweep(*at, self.alpha, self.beta, table, self._state)
+        memory = np.empty(self._n_topics, np.int64), np.empty((3, self._n_topics))
+        state, value = sweep(*at, self.alpha, self.beta, table, self._state, *memory)
         self._state = np.uint64(state)
         value += self._word_value(np.bincount(self._word_topics()[2]), self._total)
         value -= self._word_value(*self._before)

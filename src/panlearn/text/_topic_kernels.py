@@ -15,7 +15,7 @@ from panlearn.core.jit import jit
 from panlearn.core.splitmix import next_uniform
 
 
-@jit
+@jit(_nrt=False)
 def sweep(
     ids: np.ndarray,
     offsets: np.ndarray,
@@ -27,6 +27,8 @@ def sweep(
     beta: float,
     log_gamma: np.ndarray,
     state: np.uint64,
+    in_document: np.ndarray,
+    memory: np.ndarray,
 ) -> tuple[np.uint64, float]:
     r"""Draw each topic given all others; a topic of -1 is not drawn yet, and counts nowhere.
 
@@ -36,18 +38,19 @@ def sweep(
     of a topic as it is and without one token.
 
     Returns the next state of the generator, and Σ_dk log Γ(α_k + n_dk) / Γ(α_k) as it is then; for
-    small n it stands in the table ``log_gamma[k, n]``.
+    small n it stands in the table ``log_gamma[k, n]``. Memory for the work: `in_document`
+    (n_topics,) for n_dk, and three numbers a topic, (3, n_topics).
     """
     n_topics, rest = len(total), len(bounds) * beta
-    in_document = np.empty(n_topics, dtype=np.int64)
-    inverse, less, share = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
+    inverse, less, share = memory[0], memory[1], memory[2]
     value = 0.0
     for k in range(n_topics):
         inverse[k] = 1.0 / (rest + total[k])
         less[k] = 1.0 / (rest + max(total[k] - 1, 0))
     for d in range(len(offsets) - 1):
         start, stop = offsets[d], offsets[d + 1]
-        in_document[:] = 0
+        for k in range(n_topics):
+            in_document[k] = 0
         for i in range(start, stop):
             if topics[i] >= 0:
                 in_document[topics[i]] += 1
@@ -121,12 +124,14 @@ def sweep(
     return state, value
 
 
-@jit
+@jit(plain=lambda offsets, topics, alpha: 2 * len(topics) + len(offsets) * len(alpha))
 def document_slopes(
     offsets: np.ndarray, topics: np.ndarray, alpha: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Σ_d ψ(α_k + n_dk) - ψ(α_k) of each topic, and Σ_d ψ(Σα + N_d) - ψ(Σα)."""
-    slopes, whole, everything = np.zeros(len(alpha)), 0.0, alpha.sum()
+    slopes, whole, everything = np.zeros(len(alpha)), 0.0, 0.0
+    for k in range(len(alpha)):  # as Python does it too
+        everything += alpha[k]
     in_document = np.zeros(len(alpha), dtype=np.int64)
     for d in range(len(offsets) - 1):
         in_document[:] = 0

@@ -223,11 +223,7 @@ class SpellCorrector(TextModel):
         numbers, distances = self._near(word)
         if not len(numbers):
             return []
-        before = self.language_model_._before(context)
-        grams = np.empty((len(numbers), len(before) + 1), dtype=np.int64)
-        grams[:, :-1], grams[:, -1] = before, FIRST + numbers
-        law = self.language_model_.tables_.score(grams)
-        score = np.log(law) - self.distance_cost * distances
+        score = self._log_law(context, numbers) - self.distance_cost * distances
         if self.phonetic_bonus:
             key = soundex(word)
             alike = [bool(key) and soundex(self.words_[i]) == key for i in numbers]
@@ -289,6 +285,20 @@ class SpellCorrector(TextModel):
             best = [] if known else self.suggest(word, found, n=1)
             found.append(best[0].word if best else word)
         return found
+
+    def _log_law(self, context: Any, numbers: np.ndarray) -> np.ndarray:
+        """Log p of some words of the lexicon after the words of a context."""
+        before = self.language_model_._before(context)
+        if not len(before):
+            return self._log_shares[numbers]
+        grams = np.empty((len(numbers), len(before) + 1), dtype=np.int64)
+        grams[:, :-1], grams[:, -1] = before, FIRST + numbers
+        return np.log(self.language_model_.tables_.score(grams))
+
+    @derived("language_model_")
+    def _log_shares(self) -> np.ndarray:
+        """Log p of the words where the context does not matter."""
+        return np.log(self.language_model_._law(())[FIRST:])
 
     @derived("words_", "max_distance")
     def _index(self) -> DeleteIndex:

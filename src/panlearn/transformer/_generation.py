@@ -18,9 +18,10 @@ from torch import Tensor
 
 from panlearn.transformer._decoder import Decoder
 from panlearn.transformer._drafts import Drafts
-from panlearn.transformer._loops import draw
 from panlearn.transformer._plain import PlainDecoder
 from panlearn.transformer._protocol import NextToken
+from panlearn.transformer._runs import Runs
+from panlearn.transformer._tokens import draw_each
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,10 @@ class Choice:
         chosen = self(scores, uniform)
         return chosen, _log_probability(scores, chosen, _exponentials(scores, 1.0).sum(dim=-1))
 
+    def by_loops(self, scored: bool) -> bool:
+        """Whether loops choose like this, with log-probabilities if they are wanted."""
+        return not self._cuts and (not scored or self.temperature == 1)
+
     @property
     def _cuts(self) -> bool:
         """Whether some tokens are never drawn."""
@@ -98,7 +103,7 @@ def _drawn(scores: Tensor, temperature: float, uniform: np.ndarray) -> tuple[Ten
         chosen, total = _inverted(_exponentials(scores, temperature), uniform)
         return chosen, _log_probability(scores / temperature, chosen, total)
     chosen, log = torch.empty(len(scores), dtype=torch.long), np.empty(len(scores))
-    draw(scores.contiguous().numpy(), np.float32(temperature), uniform, chosen.numpy(), log)
+    draw_each(scores.contiguous().numpy(), np.float32(temperature), uniform, chosen.numpy(), log)
     return chosen, log
 
 
@@ -137,7 +142,11 @@ class Generation:
     generators : sequence of numpy.random.Generator
         One a row, so that what a row draws does not depend on the others.
     scored : bool, default=False
-        Whether ``log_probs`` is to hold those of the tokens that `step` chose last.
+        Whether ``log_probs`` is to hold those of the tokens that `step` gave last.
+    ends : sequence of ints, default=()
+        Tokens after which nothing more of a row is wanted.
+    ahead : int, default=1
+        The most tokens a row that are chosen at once, for `step` to give one by one.
     """
 
     def __init__(
@@ -149,8 +158,10 @@ class Generation:
         choice: Choice,
         generators: Sequence[np.random.Generator],
         scored: bool = False,
+        ends: Sequence[int] = (),
+        ahead: int = 1,
     ) -> None:
-        self._scored = scored
+        self._scored, self._left = scored, max_tokens
         self.log_probs = np.full(len(prompts), np.nan)
         self._decoder = cast(Any, decoder)
         self._choice, self._generators = choice, generators
@@ -166,6 +177,10 @@ class Generation:
         for row, prompt in enumerate(prompts):
             self._tokens[row, starts[row] : longest] = torch.as_tensor(prompt)
         self._table = self._tokens.numpy() if suits else np.empty(0)  # the same, to loops
+        self._ahead, self._runs = ahead, None
+        if self._plain is not None and ahead > 1 and choice.by_loops(scored):
+            how = choice.temperature, generators, ends
+            self._runs = Runs(self._plain, self._table, *how)
         self._different: dict[bytes, list[int]] = {}  # rows by their prompts
         for row, prompt in enumerate(prompts):
             self._different.setdefault(np.asarray(prompt).tobytes(), []).append(row)
@@ -175,17 +190,46 @@ class Generation:
         self._draft = self._tokens[:, :0]
         self._ready: list[tuple[Tensor, np.ndarray]] = []  # chosen, and not given yet
 
-    @torch.inference_mode()
     def step(self) -> Tensor:
         """Choose the next token of each row."""
+        if not self._ready:
+            self._choose_more()
+        chosen, self.log_probs = self._ready.pop(0)
+        self._left -= 1
+        return chosen
+
+    @torch.inference_mode()
+    def _choose_more(self) -> None:
+        """Choose a token a row, or some."""
         room = min(self.cache.capacity, self._decoder.config.context)
-        if self._drafts is not None and not self._ready and self._known + 2 <= room:
+        if self._drafts is not None and self._known + 2 <= room:
             self._speculate(self._drafts)
-        if self._ready:
-            chosen, self.log_probs = self._ready.pop(0)
-            return chosen
+            return
         self._drafts = None  # the context is full: from here on one by one
-        return self._one_step()
+        self._read_again()
+        if self._runs is not None and (n := self._n_ahead(self._runs)) > 1:
+            self._run(self._runs, n)
+        else:
+            self._ready.append((self._one_step(), self.log_probs))
+
+    def _n_ahead(self, runs: Runs) -> int:
+        """How many tokens follow before something else than a step has to be done."""
+        cache, context = self.cache, self._decoder.config.context
+        if self._known != cache.end + 1:  # the prompt has to be read
+            return 0
+        in_context = context + min(cache.starts) + 1 - self._known
+        wanted = min(self._ahead, self._left, runs.most)
+        return min(wanted, in_context, cache.capacity - self._known)
+
+    def _run(self, runs: Runs, n: int) -> None:
+        """Choose up to n tokens a row."""
+        cache, first = self.cache, self._known
+        n = runs(cache.memory, cache.starts, cache.end, n)
+        cache.end += n
+        self._known += n
+        for column in range(first, self._known):
+            log_probs = runs.log_probs[:, column].copy() if self._scored else self.log_probs
+            self._ready.append((self._tokens[:, column].clone(), log_probs))
 
     def _speculate(self, drafts: Drafts) -> None:
         """Read the newest tokens and proposed ones; choose one a row, or two if all were right."""
@@ -213,8 +257,9 @@ class Generation:
     def _one_step(self) -> Tensor:
         """Read the newest tokens of all rows and choose one for each."""
         cache = self.cache
-        self._read_again()
         chosen = self._choose(self._scores())
+        if self._runs is not None:
+            self._runs.see(chosen.numpy())
         if self._known == cache.capacity:
             self._move()
         if self._known < cache.capacity:  # the last token of a run has no column and needs none

@@ -2,6 +2,7 @@
 
 A job is a record of what is to be done, of sizes, and of addresses: compiled loops do a list of
 them without a word of Python between two. What the addresses are of is kept by whoever made it.
+A list that ends with the choice of a token is done again for that token, as often as is asked for.
 """
 
 from __future__ import annotations
@@ -16,20 +17,24 @@ import torch
 from panlearn.core import crew
 from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
-from panlearn.transformer import _loops
+from panlearn.transformer import _addresses as at
+from panlearn.transformer import _loops, _tokens
 from panlearn.transformer._loops import CONTRACTED
 
 _PART = 1 << 15  # bytes that are worth sharing: 1.5 microseconds to read
 _PATIENCE = 1000  # looks at the board, some 0.3 ms: longer than Python takes from step to step
 
-NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU = range(6)
+AGAIN = crew.HEAD + 1  # where a board says how often a list is done, after where its job is
+
+NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU, EMBED, CHOOSE, NEXT = range(9)
 _SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "halves", "rms")
 _HEADS = ("n_heads", "n_key_heads", "n_columns", "window")
 _PLACES = ("x", "added", "weight", "bias", "made")
 _MEMORY = ("keys", "values", "query_norm", "key_norm", "turned", "where")
+_TOKENS = ("ids", "table", "uniform", "log_probs", "ends", "n_ends", "ended", "again")
 JOB = np.dtype(
-    [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY)]
-    + [("epsilon", np.float64)]
+    [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY, *_TOKENS)]
+    + [("epsilon", np.float64), ("temperature", np.float64)]
 )
 
 
@@ -78,26 +83,27 @@ class Crew:
 
     def __init__(self) -> None:
         n_helpers = min(n_threads(), torch.get_num_threads()) - 1
-        self._board = crew.board(1)
+        self.board = crew.board(2)
         # its threads start when there is work
         self._pool = ThreadPoolExecutor(max(1, n_helpers))
         self._helpers: list[Future | None] = [None] * n_helpers
 
-    def __call__(self, jobs: np.ndarray) -> None:
-        """Do all jobs."""
+    def __call__(self, jobs: np.ndarray, n_times: int = 1) -> None:
+        """Do all jobs, so many times; one that moves on to the next token may end it before."""
+        self.board[AGAIN] = n_times
         self._wake(jobs)
-        _do(self._board, jobs)
+        _do(self.board, jobs)
 
     def multiply(self, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
         """Do a product, of other rows than it was made for and to another place."""
         self._wake(job)
-        _do_product(self._board, job, x, made)
+        _do_product(self.board, job, x, made)
 
     def _wake(self, jobs: np.ndarray) -> None:
         if self._helpers and jobs["shared"].any():
             for i, helper in enumerate(self._helpers):
                 if helper is None or helper.done():
-                    self._helpers[i] = self._pool.submit(_help, self._board)
+                    self._helpers[i] = self._pool.submit(_help, self.board, (i + 1) % 2)
 
 
 def compiled() -> bool:
@@ -108,31 +114,36 @@ def compiled() -> bool:
 @jit(fastmath=CONTRACTED)
 def _do(board: np.ndarray, jobs: np.ndarray) -> None:
     """Do jobs one after the other, with the help of those who look at the board."""
-    for i in range(len(jobs)):
-        if jobs[i].shared:
-            board[crew.HEAD] = jobs[i:].ctypes.data
-            crew.offer(board)
-            while crew.unfinished(board):
-                if not _take_part(board):
-                    crew.rest()
-        else:
-            for share in range(crew.SHARES):  # the same ones, for the same bits
-                _do_share(jobs, i, share)
+    while True:
+        for i in range(len(jobs)):
+            if jobs[i].shared:
+                board[crew.HEAD] = jobs[i:].ctypes.data
+                crew.offer(board)
+                while crew.unfinished(board):
+                    if not _take_part(board, 0):
+                        crew.rest()
+            else:
+                for share in range(crew.SHARES):  # the same ones, for the same bits
+                    _do_share(jobs, i, share)
+        board[AGAIN] -= 1
+        if board[AGAIN] <= 0:
+            return
 
 
 @jit(fastmath=CONTRACTED)
 def _do_product(board: np.ndarray, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
     """Do a product of these arrays."""
+    board[AGAIN] = 1
     job[0].x, job[0].made = x.ctypes.data, made.ctypes.data
     _do(board, job)
 
 
 @jit(fastmath=CONTRACTED)
-def _help(board: np.ndarray) -> None:
+def _help(board: np.ndarray, side: int) -> None:
     """Take part in jobs until there have been none for a while."""
     idle = 0
     while idle < _PATIENCE:
-        if _take_part(board):
+        if _take_part(board, side):
             idle = 0
         else:
             idle += 1
@@ -140,9 +151,9 @@ def _help(board: np.ndarray) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def _take_part(board: np.ndarray) -> bool:
+def _take_part(board: np.ndarray, side: int) -> bool:
     """Do a share of the job that the board tells of, if there is one left."""
-    share = crew.take(board)
+    share = crew.take(board, side)
     if share < 0:
         return False
     _do_share(crew.carray(crew.pointer(board[crew.HEAD]), (1,), JOB), 0, share)
@@ -163,44 +174,38 @@ def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
         _norm(job, low, high)
     elif job.kind == ATTENTION:
         _attend(job, low, high)
+    elif job.kind == EMBED:
+        _embed(job, low, high)
+    elif job.kind == CHOOSE:
+        _choose(job, low, high)
+    elif job.kind == NEXT:
+        _go_on(job)
     else:
         _activate(job, low, high)
-
-
-@jit(fastmath=CONTRACTED)
-def _numbers(place: int, n: int, m: int) -> np.ndarray:
-    """The matrix in single precision at an address."""
-    return crew.carray(crew.pointer(place), (n, m), np.float32)
-
-
-@jit(fastmath=CONTRACTED)
-def _halves(place: int, n: int, m: int) -> np.ndarray:
-    """The matrix of halves at an address."""
-    return crew.carray(crew.pointer(place), (n, m), np.uint16)
 
 
 @jit(fastmath=CONTRACTED)
 def _multiply(job: Any, low: int, high: int) -> None:
     """Columns of x weight' + bias, of each quarter of them."""
     n, m = job.n_outputs, job.n_inputs
-    x, made = _numbers(job.x, job.n_rows, m), _numbers(job.made, job.n_rows, n)
-    bias = _numbers(job.bias, 1, n)[0]
+    x, made = at.numbers(job.x, job.n_rows, m), at.numbers(job.made, job.n_rows, n)
+    bias = at.numbers(job.bias, 1, n)[0]
     if job.halves:
-        halves = _halves(job.weight, n, m)
+        halves = at.halves(job.weight, n, m)
         _loops.multiply(x, halves, bias, made, low, high, _loops.widened)
     else:
-        _loops.multiply(x, _numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
+        _loops.multiply(x, at.numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
 
 
 @jit(fastmath=CONTRACTED)
 def _norm(job: Any, low: int, high: int) -> None:
     """Rows of x += added, and their norms."""
     n, epsilon = job.n_inputs, np.float32(job.epsilon)
-    x, made = _numbers(job.x, job.n_rows, n), _numbers(job.made, job.n_rows, n)
-    weight, bias = _numbers(job.weight, 1, n)[0], _numbers(job.bias, 1, n)[0]
+    x, made = at.numbers(job.x, job.n_rows, n), at.numbers(job.made, job.n_rows, n)
+    weight, bias = at.numbers(job.weight, 1, n)[0], at.numbers(job.bias, 1, n)[0]
     for i in range(low, high):
         if job.added:
-            x[i] += _numbers(job.added, job.n_rows, n)[i]
+            x[i] += at.numbers(job.added, job.n_rows, n)[i]
         _loops.norm_row(x[i], weight, bias, epsilon, job.rms != 0, made[i])
 
 
@@ -208,8 +213,8 @@ def _norm(job: Any, low: int, high: int) -> None:
 def _activate(job: Any, low: int, high: int) -> None:
     """Rows of what the second matrix of a feed-forward layer sees."""
     x, made = (
-        _numbers(job.x, job.n_rows, job.n_inputs),
-        _numbers(job.made, job.n_rows, job.n_outputs),
+        at.numbers(job.x, job.n_rows, job.n_inputs),
+        at.numbers(job.made, job.n_rows, job.n_outputs),
     )
     for i in range(low, high):
         if job.kind == GELU:
@@ -225,10 +230,10 @@ def _attend(job: Any, low: int, high: int) -> None:
     """Attention of one query a row and head, for some heads of keys of rows."""
     n, size = job.n_rows * job.n_key_heads * job.n_columns, job.n_inputs
     if job.halves:
-        keys, values = _halves(job.keys, n, size), _halves(job.values, n, size)
+        keys, values = at.halves(job.keys, n, size), at.halves(job.values, n, size)
         _look_back(job, low, high, keys, values, _loops.widened, _loops.halved)
     else:
-        keys, values = _numbers(job.keys, n, size), _numbers(job.values, n, size)
+        keys, values = at.numbers(job.keys, n, size), at.numbers(job.values, n, size)
         _look_back(job, low, high, keys, values, _loops.whole, _loops.whole)
 
 
@@ -249,9 +254,9 @@ def _look_back(
     """
     n_heads, n_keys, size = job.n_heads, job.n_key_heads, job.n_inputs
     group, n_all = n_heads // n_keys, n_heads + 2 * n_keys
-    heads = _numbers(job.x, job.n_rows * n_all, size)
-    made = _numbers(job.made, job.n_rows * n_heads, size)
-    where = crew.carray(crew.pointer(job.where), (1 + job.n_rows,), np.int64)
+    heads = at.numbers(job.x, job.n_rows * n_all, size)
+    made = at.numbers(job.made, job.n_rows * n_heads, size)
+    where = at.integers(job.where, 1 + job.n_rows)
     column = where[0]
     room = np.empty(column + 1, np.float32)
     for part in range(low, high):
@@ -276,8 +281,53 @@ def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
     """Divide a query or key by its root mean square and turn it by its place, if that is wanted."""
     size = len(head)
     if scale:
-        vectors = _numbers(scale, 2, size)
+        vectors = at.numbers(scale, 2, size)
         _loops.norm_row(head, vectors[0], vectors[1], np.float32(job.epsilon), True, head)
     if job.turned:
-        turned = _numbers(job.turned, 2 * job.n_outputs, size // 2)
+        turned = at.numbers(job.turned, 2 * job.n_outputs, size // 2)
         _loops.turn(head, turned[place], turned[job.n_outputs + place])
+
+
+@jit(fastmath=CONTRACTED)
+def _embed(job: Any, low: int, high: int) -> None:
+    """Rows of tokens, with those of their places added if there are such."""
+    n, m, n_places = job.n_outputs, job.n_inputs, job.n_columns
+    ids, where = at.integers(job.ids, job.n_rows), at.integers(job.where, 1 + job.n_rows)
+    made, places = at.numbers(job.made, job.n_rows, m), at.numbers(job.added, n_places, m)
+    for i in range(low, high):
+        added = places[where[0] - where[1 + i]] if n_places else made[i, :0]
+        if job.halves:
+            _tokens.embed(at.halves(job.weight, n, m)[ids[i]], added, made[i], _loops.widened)
+        else:
+            _tokens.embed(at.numbers(job.weight, n, m)[ids[i]], added, made[i], _loops.whole)
+
+
+@jit(fastmath=CONTRACTED)
+def _choose(job: Any, low: int, high: int) -> None:
+    """The next tokens of rows: those of the highest scores, or drawn if there is a temperature."""
+    scores, ids = at.numbers(job.x, job.n_rows, job.n_inputs), at.integers(job.ids, job.n_rows)
+    column = at.integers(job.where, 1)[0] + 1
+    uniform = at.doubles(job.uniform, job.n_rows, job.n_columns)
+    log_probs = at.doubles(job.log_probs, job.n_rows, job.n_columns)
+    for i in range(low, high):
+        if job.temperature:
+            temperature = np.float32(job.temperature)
+            ids[i], log_probs[i, column] = _tokens.draw(scores[i], temperature, uniform[i, column])
+        else:
+            ids[i] = _tokens.highest(scores[i])
+
+
+@jit(fastmath=CONTRACTED)
+def _go_on(job: Any) -> None:
+    """Put tokens into the next column and go there; that is all once each row has had an end."""
+    n, ids, where = job.n_rows, at.integers(job.ids, job.n_rows), at.integers(job.where, 1)
+    table, ended = at.integers(job.table, n * job.n_columns), at.integers(job.ended, n)
+    where[0] += 1
+    left = n
+    for i in range(n):
+        table[i * job.n_columns + where[0]] = ids[i]
+        for end in at.integers(job.ends, job.n_ends):
+            ended[i] |= ids[i] == end
+        left -= ended[i]
+    if not left:
+        at.integers(job.again, 1)[0] = 0

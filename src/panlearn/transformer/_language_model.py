@@ -20,6 +20,7 @@ from panlearn.transformer._arrays import to_tensor
 from panlearn.transformer._generation import Choice, Generation
 from panlearn.transformer._language import completion_log_probabilities, log_probabilities
 from panlearn.transformer._protocol import NextToken
+from panlearn.transformer._runs import MOST
 from panlearn.transformer._sampling import Sampling, Special
 from panlearn.transformer._texts import Answer, Completion, row_generators
 
@@ -145,7 +146,8 @@ class LanguageModel(DeepEstimator):
         single = _is_one(prompts)
         how = Sampling(**sampling)
         answers = self._answers([prompts] if single else list(prompts), how.stops, how.special)
-        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state):
+        drawn = how.max_tokens, how.choice, how.random_state
+        for _ in self._steps(answers, *drawn, ahead=how.ahead):
             pass
         made = [answer.value for answer in answers]
         return made[0] if single else made
@@ -177,7 +179,8 @@ class LanguageModel(DeepEstimator):
         each = [prompts] if _is_one(prompts) else list(prompts)
         how = Sampling(**{"temperature": 1.0} | sampling)
         answers = self._answers([p for p in each for _ in range(n_samples)], how.stops, how.special)
-        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state, scored=True):
+        drawn = how.max_tokens, how.choice, how.random_state
+        for _ in self._steps(answers, *drawn, scored=True, ahead=how.ahead):
             pass
         found = [answer.completion() for answer in answers]
         return [found[i : i + n_samples] for i in range(0, len(found), n_samples)]
@@ -237,7 +240,8 @@ class LanguageModel(DeepEstimator):
             raise ValueError("this model has no tokenizer, so no text to give; use generate")
         how = Sampling(**sampling)
         (answer,) = answers = self._answers([prompt], how.stops, how.special)
-        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state):
+        # each piece when it is there, and not some at once
+        for _ in self._steps(answers, how.max_tokens, how.choice, how.random_state, ahead=1):
             if piece := answer.fresh():
                 yield piece
         if piece := answer.fresh(final=True):
@@ -299,10 +303,12 @@ class LanguageModel(DeepEstimator):
         choice: Choice,
         random_state: RandomState | list[np.random.Generator],
         scored: bool = False,
+        ahead: int = MOST,
     ) -> Iterator[None]:
         """Add a token to every answer that has not ended, again and again.
 
-        What is drawn comes from one seed for all, or from a generator of each row.
+        What is drawn comes from one seed for all, or from a generator of each row. Tokens may be
+        chosen some steps ahead of those that are given.
         """
         if not max_tokens:
             return
@@ -317,6 +323,8 @@ class LanguageModel(DeepEstimator):
             choice=choice,
             generators=generators,
             scored=scored,
+            ends=self.end_tokens_,
+            ahead=ahead,
         )
         for _ in range(max_tokens):
             tokens = generation.step().tolist()

@@ -14,7 +14,6 @@ import numpy as np
 from panlearn.core.jit import jit
 
 CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
-_SUMMED = 64  # exponentials that are summed in single precision
 _BLOCK = 4  # rows of each quarter that stay in the cache while all rows of tokens pass
 
 
@@ -257,42 +256,3 @@ def swiglu_row(x: np.ndarray, made: np.ndarray) -> None:
     half = len(made)
     for k in range(half):
         made[k] = x[k] / (np.float32(1) + exponential(-x[k])) * x[half + k]
-
-
-@jit(fastmath=CONTRACTED, error_model="numpy")
-def draw(
-    scores: np.ndarray, temperature: Any, uniform: np.ndarray, chosen: np.ndarray, log: np.ndarray
-) -> None:
-    """The token of each row up to which probabilities sum to a share, and its log-probability.
-
-    Numbers in proportion to probabilities are summed by blocks, and one by one in that in which the
-    token is: in the order of the vocabulary, where rounding moves borders and swaps no tokens.
-    """
-    n = scores.shape[1]
-    sums = np.empty(-(-n // _SUMMED), np.float32)
-    for i in range(len(scores)):
-        row, highest, total = scores[i], np.float32(-np.inf), np.float64(0)
-        for score in row:
-            highest = max(highest, score)
-        for b in range(len(sums)):
-            part = np.float32(0)
-            for k in range(b * _SUMMED, min((b + 1) * _SUMMED, n)):
-                part += exponential((row[k] - highest) / temperature)
-            sums[b] = part
-            total += part
-        left, block = uniform[i] * total, 0
-        for b in range(len(sums)):
-            if sums[b] > 0:
-                block = b
-                if left < sums[b]:
-                    break
-                left -= sums[b]
-        last = 0
-        for k in range(block * _SUMMED, min((block + 1) * _SUMMED, n)):
-            weight = exponential((row[k] - highest) / temperature)
-            if weight > 0:  # the last of them even if rounding leaves something
-                last = k
-                if left < weight:
-                    break
-                left -= weight
-        chosen[i], log[i] = last, (row[last] - highest) / temperature - math.log(total)

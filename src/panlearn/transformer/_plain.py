@@ -31,6 +31,11 @@ class PlainDecoder:
         In single precision or bfloat16, on a CPU. Its weights are shared, not copied.
     n_rows : int
         How many tokens a column has.
+
+    Attributes
+    ----------
+    n_bytes : int
+        About as much as a step reads.
     """
 
     def __init__(self, decoder: Decoder, n_rows: int) -> None:
@@ -41,8 +46,9 @@ class PlainDecoder:
             places = torch.arange(config.context)
             self._turned = decoder.rotation(places, torch.empty(0))[:, 0].contiguous().numpy()
         else:
-            self._added = decoder.places().detach().float().numpy()
+            self._added = decoder.places().detach().float().contiguous().numpy()
         self._where = np.zeros(1 + n_rows, dtype=np.int64)  # the column, and where rows begin
+        self._ids = np.zeros(n_rows, dtype=np.int64)
         self._kept: list[Any] = []  # what only jobs know, by its address
         self._x, self._seen, self._branch = (_room(n_rows, config.width) for _ in range(3))
         self._scores = _room(n_rows, len(decoder.projection))
@@ -52,8 +58,13 @@ class PlainDecoder:
             self._norm(decoder.norm),
             self._product(self._seen, Matrix(decoder.projection), self._scores),
         ]
-        self._jobs = np.concatenate([job for jobs in (*layers, last) for job in jobs])
-        self._attention = self._jobs[2 :: len(layers[0])]
+        choice = [np.zeros(2, dtype=_jobs.JOB)]  # `choose` says what they are
+        listed = [[self._embed()], *layers, last, choice]
+        self._jobs = np.concatenate([job for jobs in listed for job in jobs])
+        self._attention = self._jobs[3 : -len(last) - 2 : len(layers[0])]
+        matrices = [kept.numbers for kept in self._kept if isinstance(kept, Matrix)]
+        # those that a step reads; four rows share what is read
+        self.n_bytes = sum(matrix.nbytes for matrix in matrices) * -(-n_rows // 4)
         self._memory: Tensor | None = None
         self._scored = torch.from_numpy(self._scores)
         self._crew = _jobs.Crew()
@@ -72,6 +83,16 @@ class PlainDecoder:
         plain = config.latent is None and config.experts is None
         known = weight.dtype in (torch.float32, torch.bfloat16) and weight.device.type == "cpu"
         return plain and known and n_rows <= _MOST_ROWS and _jobs.compiled()
+
+    def _embed(self) -> np.ndarray:
+        """The job of the rows that tokens, and their places if these are added, stand for."""
+        numbers, added = self._tokens.numbers, self._added
+        shape = {"n_rows": len(self._x), "n_inputs": numbers.shape[1], "n_outputs": len(numbers)}
+        places = {"ids": self._ids, "where": self._where, "weight": numbers, "made": self._x}
+        if added is not None:
+            places |= {"added": added, "n_columns": len(added)}
+        halves = self._tokens.halves
+        return _jobs.job(_jobs.EMBED, len(self._x), 0, halves=halves, **shape, **places)
 
     def _attend(self, block: Any) -> list[np.ndarray]:
         """The jobs of attention; what it gives is added to x by the next norm."""
@@ -141,17 +162,48 @@ class PlainDecoder:
         tensor of shape (n_rows, n_tokens)
             The next call writes over it.
         """
-        self._x[:] = self._tokens.rows(ids)
-        if self._added is not None:
-            self._x += self._added[column - starts]
-        self._where[0], self._where[1:] = column, starts
-        if memory is not self._memory:
-            self._remember(memory)
-        self._crew(self._jobs)
+        self._ids[:] = ids
+        self._begin(memory, starts, column)
+        self._crew(self._jobs[:-2])
         return self._scored
 
-    def _remember(self, memory: Tensor) -> None:
-        """Tell attention where its keys and values are."""
+    def choose(self, temperature: float, ends: np.ndarray, **places: np.ndarray) -> None:
+        """Say how `run` chooses tokens, and where to: arrays that whoever says it keeps.
+
+        Parameters
+        ----------
+        temperature : float
+            Divides the scores; zero takes the highest.
+        ends : ndarray of ints
+            Tokens after which nothing more of a row is wanted.
+        **places
+            ``table`` of tokens, ``uniform`` numbers to draw with and ``log_probs`` of what was
+            drawn, each of shape (n_rows, n_columns), and ``ended``, ints of shape (n_rows,).
+        """
+        n_rows, n_tokens = self._scores.shape
+        shape = {"n_rows": n_rows, "n_inputs": n_tokens, "n_columns": places["table"].shape[1]}
+        places |= {"x": self._scores, "ids": self._ids, "where": self._where}
+        places |= {"ends": ends, "again": self._crew.board[_jobs.AGAIN :]}
+        how = {"n_ends": len(ends), "temperature": temperature, **shape, **places}
+        self._jobs[-2:-1] = _jobs.job(_jobs.CHOOSE, n_rows, self._scores.nbytes, **how)
+        self._jobs[-1:] = _jobs.job(_jobs.NEXT, 1, 0, **how)
+
+    def run(self, ids: np.ndarray, memory: Tensor, starts: np.ndarray, column: int, n: int) -> int:
+        """Read the tokens of a column and choose those of the next, up to n times.
+
+        The parameters are those of `scores`. Gives in how many columns tokens were chosen: fewer if
+        all rows have ended.
+        """
+        self._ids[:] = ids
+        self._begin(memory, starts, column)
+        self._crew(self._jobs, n)
+        return int(self._where[0]) - column
+
+    def _begin(self, memory: Tensor, starts: np.ndarray, column: int) -> None:
+        """Tell jobs which column it is, and attention where its keys and values are."""
+        self._where[0], self._where[1:] = column, starts
+        if memory is self._memory:
+            return
         self._memory, attention, kept = memory, self._attention, to_array(memory)
         attention["keys"] = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
         attention["values"] = attention["keys"] + kept.strides[1]

@@ -33,11 +33,6 @@ class Matrix:
         """Those of a linear layer."""
         return cls(module.weight, getattr(module, "bias", None))
 
-    def rows(self, which: np.ndarray) -> np.ndarray:
-        """Some rows, in single precision."""
-        found = self.numbers[which]
-        return (found.astype(np.uint32) << 16).view(np.float32) if self.halves else found
-
 
 class Products:
     """x W' + b for a few rows x, on the threads that PyTorch was given."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from panlearn.core.parameters import RandomState
 from panlearn.transformer._generation import Choice
+from panlearn.transformer._runs import MOST
 
 Special = Literal["text", "atomic", "refuse"]
 
@@ -59,3 +60,8 @@ class Sampling:
     def stops(self) -> list[str]:
         """The texts to end before."""
         return [self.stop] if isinstance(self.stop, str) else list(self.stop)
+
+    @property
+    def ahead(self) -> int:
+        """How many tokens may be chosen before the text is looked at: stop strings are in it."""
+        return 1 if self.stops else MOST

@@ -71,20 +71,23 @@ class VisionEncoder(nn.Module):
 
     def embed(self, images: Tensor) -> Tensor:
         """Patches as tokens after that of the class, with their places, (n, 1 + N, width)."""
-        x = self.patches(images).flatten(2).transpose(1, 2)
+        high, wide = self.patches.kernel_size
+        tiles = images.unfold(2, high, high).unfold(3, wide, wide)  # what is left over is dropped
+        tiles = tiles.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+        # a convolution of patches that do not overlap is a product, which is quicker
+        x = F.linear(tiles, self.patches.weight.flatten(1), self.patches.bias)
         x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1) + self.positions
         return drop(self.first_norm(x), self.dropout, self.training)
 
-    def states(self, images: Tensor) -> Tensor:
-        """Give the states of all tokens, shape (n, 1 + N, width)."""
-        x = self.embed(images)
-        for block in self.blocks:
-            x = block(x)
-        return self.norm(x)
-
     def forward(self, images: Tensor) -> Tensor:
         """Score the classes, shape (n, n_outputs)."""
-        return self.head(self.states(images)[:, 0])
+        x = self.embed(images)
+        *before, last = self.blocks
+        for block in before:
+            x = block(x)
+        # what follows is of each token by itself, and that of the class alone is read
+        x = last.feed_forward(last.attention(x)[:, 0])
+        return self.head(self.norm(x))
 
     def attention_maps(self, images: Tensor) -> Tensor:
         """Say who looks at whom, shape (n_layers, n, n_heads, 1 + N, 1 + N)."""

@@ -21,10 +21,10 @@ from sklearn.utils.validation import _check_sample_weight
 
 from panlearn.core.capabilities import Capabilities
 from panlearn.core.estimator import Estimator
-from panlearn.core.jit import jit
 from panlearn.core.labels import class_weights, encode_labels
 from panlearn.core.parameters import Bounds
 from panlearn.core.plain import known_rows
+from panlearn.core.short_rows import first_largest
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import read_rows, reject_hidden
 
@@ -160,19 +160,6 @@ class OutputsRegressor(RegressorMixin, RowsPredictor):
         """
         values = self._values(X)
         return values if self.n_outputs_ > 1 else values[:, 0]
-
-
-@jit(plain=lambda rows: rows.size)
-def first_largest(rows: np.ndarray) -> np.ndarray:
-    """Where each row is largest: NumPy's argmax takes ten times as long for a few columns."""
-    places = np.empty(len(rows), np.int64)
-    for i in range(len(rows)):
-        place, top = 0, rows[i, 0]
-        for j in range(1, rows.shape[1]):  # no branch that depends on a value
-            place = j if rows[i, j] > top else place
-            top = max(top, rows[i, j])
-        places[i] = place
-    return places
 
 
 def read_training(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from panlearn.tree._split import MISSING, TOP
 BLOCK_BYTES = 1 << 25
 BLOCK_ROWS = 1 << 14
 BLOCK_COLUMNS = 1 << 10
+SORTED = 1 << 14  # entries of the columns that are sorted in one go
 NO_SIGN = np.zeros(0, dtype=np.int8)
 
 
@@ -101,14 +103,17 @@ def presort(X: Any, sign: np.ndarray = NO_SIGN) -> Presorted:
     remedy = "give fewer columns, or grow a forest, which needs an eighth"
     require_memory((2, d, n), "what a tree keeps of X", remedy, itemsize=4)
     ranks, order = np.empty((d, n), np.int32), np.empty((d, n), np.int32)
-    for j, column in enumerate(dense_columns(X)):
-        rows = np.argsort(column, kind="stable")
-        values = column[rows]
-        rank = np.zeros(n, np.int32)
-        np.cumsum(values[1:] != values[:-1], out=rank[1:])
+    columns, width = dense_columns(X), max(1, SORTED // n)
+    for start in range(0, d, width):
+        part = slice(start, start + width)
+        block = np.stack(list(islice(columns, width)))
+        rows = np.argsort(block, axis=1, kind="stable")
+        values = np.take_along_axis(block, rows, axis=1)
+        rank = np.zeros(block.shape, np.int32)
+        np.cumsum(values[:, 1:] != values[:, :-1], axis=1, out=rank[:, 1:])
         rank[np.isnan(values)] = TOP
-        order[j] = rows
-        ranks[j, rows] = rank
+        order[part] = rows
+        np.put_along_axis(ranks[part], rows, rank, axis=1)
     return Presorted(Columns(ranks, order, np.empty((0, d), np.uint8), sign), X)
 
 

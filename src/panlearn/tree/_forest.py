@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import partial
@@ -155,13 +154,7 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
     def _values(self, X: Any) -> np.ndarray:
         """The mean of the trees' values, (n, n_components), summed in their order."""
         X, walk = self._rows(X), self._walk
-        total = np.zeros((X.shape[0], walk.value.shape[1]))
-
-        def add(block: tuple[slice, np.ndarray]) -> None:
-            walk.add_values(block[1], total[block[0]])
-
-        with threads(self.n_jobs) as run:
-            deque(run(add, dense_blocks(X)), maxlen=0)
+        total = walk.sum_values(X, self.n_jobs)
         total /= len(self.estimators_)
         return total.astype(walk.value.dtype, copy=False)
 

@@ -115,7 +115,8 @@ def number_problem(y: np.ndarray, weight: np.ndarray, criterion: str) -> Problem
         if not y.sum() > 0:
             raise ValueError("criterion='poisson' needs a positive mean; y is zero throughout")
     else:
-        origin = np.average(y, axis=1, weights=weight / weight.max())
+        relative = weight / weight.max()
+        origin = (y * relative).sum(axis=1) / relative.sum()
         y = y - origin[:, None]
         spread = float(np.abs(y).max()) or 1.0
         y = y / spread

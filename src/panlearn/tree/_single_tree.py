@@ -138,7 +138,7 @@ class SingleTree(GrowthParameters, RowsPredictor):
         return Bunch(ccp_alphas=np.array(path.alphas), impurities=np.array(path.impurities))
 
     def _values(self, X: Any) -> np.ndarray:
-        return self.tree_.predict(self._rows(X))
+        return self.tree_.predict(self._rows(X), n_jobs=-1)
 
     def _grow(self, X: Any, problem: Problem) -> None:
         d, seed = X.shape[1], 0

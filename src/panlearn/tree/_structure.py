@@ -106,11 +106,9 @@ class Tree(Value):
             self._walk.find_leaves(rows, leaves[part])
         return leaves[:, 0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """The value of the leaf of each row, (n, n_components)."""
-        total = np.zeros((X.shape[0], self.value.shape[1]))
-        for part, rows in dense_blocks(X):
-            self._walk.add_values(rows, total[part])
+        total = self._walk.sum_values(X, n_jobs)
         return total.astype(self.value.dtype, copy=False)
 
     @derived("children_left", "value")

@@ -3,21 +3,26 @@
 A branch that depends on a value of a row is guessed wrong half of the time, which costs more than
 all else. So there is none: the two children of a node lie next to each other and a comparison adds
 0 or 1 to the first; a leaf leads to itself; and a few rows walk side by side, whose reads do not
-wait for each other, till none of them moves. A comparison with a missing value is false: a node
-where it goes left asks whether a row goes right, another whether it goes left.
+wait for each other, as many steps as the tree is deep or, in a deep one, till none of them moves. A
+comparison with a missing value is false: a node where it goes left asks whether a row goes right,
+another whether it goes left.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.core.threads import threads
+from panlearn.tree._features import BLOCK_ROWS, dense_blocks
 
 SIDE_BY_SIDE = 8
 IN_CACHE = 1024  # rows that stay there while all trees pass
+SURE = 12  # steps without a look whether a row still moves, which costs half as much as the step
 
 
 class Walk(NamedTuple):
@@ -27,6 +32,8 @@ class Walk(NamedTuple):
     ----------
     root : ndarray of shape (n_trees,)
         Where each tree begins.
+    depth : ndarray of shape (n_trees,)
+        The most steps from there to a leaf.
     child : ndarray of shape (n_nodes,)
         Where a row goes that a node answers with no, after which comes where one with yes goes; of
         a leaf the leaf itself.
@@ -39,6 +46,7 @@ class Walk(NamedTuple):
     """
 
     root: np.ndarray
+    depth: np.ndarray
     child: np.ndarray
     feature: np.ndarray
     sign: np.ndarray
@@ -48,13 +56,22 @@ class Walk(NamedTuple):
 
     def find_leaves(self, X: np.ndarray, leaves: np.ndarray) -> None:
         """Fill in the leaf of each row in each tree by its number there, (n, n_trees)."""
-        find_leaves(X, self.root, self.child, self.feature, self.sign, self.bound, leaves)
+        find_leaves(X, *self[:6], leaves)
         np.take(self.number, leaves, out=leaves)
 
-    def add_values(self, X: np.ndarray, total: np.ndarray) -> None:
-        """Add what the trees, one after the other, predict of each row, (n, n_components)."""
-        nodes = (self.root, self.child, self.feature, self.sign, self.bound)
-        add_values(X, *nodes, self.value, total)
+    def sum_values(self, X: Any, n_jobs: int | None) -> np.ndarray:
+        """Sum what the trees, one after the other, predict of each row, (n, n_components)."""
+        total = np.zeros((X.shape[0], self.value.shape[1]))
+
+        def add(block: tuple[slice, np.ndarray]) -> None:
+            add_values(block[1], *self[:6], self.value, total[block[0]])
+
+        if X.shape[0] <= BLOCK_ROWS:  # done sooner than threads are made ready
+            deque(map(add, dense_blocks(X)), maxlen=0)
+            return total
+        with threads(n_jobs) as run:
+            deque(run(add, dense_blocks(X)), maxlen=0)
+        return total
 
 
 def lay_out(trees: Sequence[Any]) -> Walk:
@@ -86,6 +103,7 @@ def lay_out(trees: Sequence[Any]) -> Walk:
     bound = np.where(missing_left, threshold, -np.nextafter(threshold, np.inf))
     return Walk(
         root.astype(np.uint32),
+        _depths(root, child[order]),
         child[order].astype(np.uint32),
         np.where(leaf, 0, joined("feature"))[order].astype(np.uint32),
         np.where(missing_left, 1.0, -1.0)[order],
@@ -93,6 +111,17 @@ def lay_out(trees: Sequence[Any]) -> Walk:
         joined("value")[order],
         (np.arange(len(left)) - np.repeat(root, size))[order],
     )
+
+
+def _depths(root: np.ndarray, child: np.ndarray) -> np.ndarray:
+    """The most steps from each root to a leaf: the nodes of all trees, a level at a time."""
+    depth, tree, at = np.zeros(len(root), dtype=np.int64), np.arange(len(root)), root
+    while len(at):
+        inner = child[at] != at
+        at, tree = child[at[inner]], tree[inner]
+        depth[tree] += 1
+        at, tree = np.concatenate([at, at + 1]), np.concatenate([tree, tree])
+    return depth
 
 
 @jit(error_model="numpy")
@@ -113,36 +142,51 @@ def next_node(
 def lead(
     X: np.ndarray,
     start: int,
-    count: int,
     root: int,
+    depth: int,
     child: np.ndarray,
     feature: np.ndarray,
     sign: np.ndarray,
     bound: np.ndarray,
     at: np.ndarray,
 ) -> None:
-    """Fill `at` with the leaves of `count` rows from `start` on."""
-    for r in range(count):
+    """Fill `at` with the leaves of the rows side by side from `start` on."""
+    for r in range(SIDE_BY_SIDE):
         at[r] = root
-    moved = np.uint32(1)
+    for _ in range(min(depth, SURE)):
+        for r in range(SIDE_BY_SIDE):
+            at[r] = next_node(X, start + r, at[r], child, feature, sign, bound)
+    moved = np.uint32(depth > SURE)
     while moved:
         moved = np.uint32(0)
-        if count == SIDE_BY_SIDE:  # a number that the compiler knows: it unrolls the loop
-            for r in range(SIDE_BY_SIDE):
-                new = next_node(X, start + r, at[r], child, feature, sign, bound)
-                moved |= new ^ at[r]
-                at[r] = new
-        else:
-            for r in range(count):
-                new = next_node(X, start + r, at[r], child, feature, sign, bound)
-                moved |= new ^ at[r]
-                at[r] = new
+        for r in range(SIDE_BY_SIDE):
+            new = next_node(X, start + r, at[r], child, feature, sign, bound)
+            moved |= new ^ at[r]
+            at[r] = new
+
+
+@jit(error_model="numpy")
+def leaf_of(
+    X: np.ndarray,
+    row: int,
+    root: int,
+    child: np.ndarray,
+    feature: np.ndarray,
+    sign: np.ndarray,
+    bound: np.ndarray,
+) -> int:
+    """The leaf of one row."""
+    at, new = root, next_node(X, row, root, child, feature, sign, bound)
+    while new != at:
+        at, new = new, next_node(X, row, new, child, feature, sign, bound)
+    return at
 
 
 @jit(error_model="numpy", plain=lambda X, root, *rest: 20 * len(X) * len(root))
 def find_leaves(
     X: np.ndarray,
     root: np.ndarray,
+    depth: np.ndarray,
     child: np.ndarray,
     feature: np.ndarray,
     sign: np.ndarray,
@@ -151,18 +195,22 @@ def find_leaves(
 ) -> None:
     """Fill in the leaf of each row in each tree."""
     n, at = len(X), np.empty(SIDE_BY_SIDE, np.uint32)
-    for start in range(0, n, SIDE_BY_SIDE):
-        count = min(SIDE_BY_SIDE, n - start)
+    whole = n - n % SIDE_BY_SIDE
+    for start in range(0, whole, SIDE_BY_SIDE):
         for t in range(len(root)):
-            lead(X, start, count, root[t], child, feature, sign, bound, at)
-            for r in range(count):
+            lead(X, start, root[t], depth[t], child, feature, sign, bound, at)
+            for r in range(SIDE_BY_SIDE):
                 leaves[np.uint64(start + r), t] = at[r]
+    for row in range(whole, n):
+        for t in range(len(root)):
+            leaves[np.uint64(row), t] = leaf_of(X, row, root[t], child, feature, sign, bound)
 
 
 @jit(error_model="numpy", plain=lambda X, root, *rest: 20 * len(X) * len(root))
 def add_values(
     X: np.ndarray,
     root: np.ndarray,
+    depth: np.ndarray,
     child: np.ndarray,
     feature: np.ndarray,
     sign: np.ndarray,
@@ -174,10 +222,14 @@ def add_values(
     n, at = len(X), np.empty(SIDE_BY_SIDE, np.uint32)
     for first in range(0, n, IN_CACHE):
         last = min(first + IN_CACHE, n)
+        whole = last - last % SIDE_BY_SIDE
         for t in range(len(root)):
-            for start in range(first, last, SIDE_BY_SIDE):
-                count = min(SIDE_BY_SIDE, last - start)
-                lead(X, start, count, root[t], child, feature, sign, bound, at)
-                for r in range(count):
+            for start in range(first, whole, SIDE_BY_SIDE):
+                lead(X, start, root[t], depth[t], child, feature, sign, bound, at)
+                for r in range(SIDE_BY_SIDE):
                     for c in range(value.shape[1]):
                         total[np.uint64(start + r), c] += value[at[r], c]
+            for row in range(whole, last):
+                leaf = leaf_of(X, row, root[t], child, feature, sign, bound)
+                for c in range(value.shape[1]):
+                    total[np.uint64(row), c] += value[leaf, c]
