@@ -58,6 +58,7 @@ forecaster = RecurrentForecaster(24, cell="gru", max_epochs=60, random_state=0).
 late = series[1000:]
 right.plot(late[1:], "k.", ms=4, label="what came")
 right.plot(forecaster.predict(late)[:-1], label="what was foretold a step before")
-right.set(xlabel="step", title=f"R squared {forecaster.score(late):.3f} on new steps")
+right.set(xlabel="step", ylabel="value", ylim=(-1.9, 1.3))
+right.set(title=f"R squared {forecaster.score(late):.3f} on new steps")
 right.legend(loc="lower left")
 plt.show()
