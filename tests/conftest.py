@@ -26,7 +26,7 @@ import panlearn
 from panlearn.core import threads
 from panlearn.core.progress import Iterative
 
-pytest_plugins = ["tests.browser"]
+pytest_plugins = ["browser"]
 
 # Other examples in each run; one that fails is printed as a decorator that brings it back, and kept
 # in .hypothesis to be tried first the next time. `--hypothesis-profile=fixed` tries the same ones.

@@ -13,7 +13,6 @@ G. Hamerly (2010). Making k-means even faster. SDM. doi:10.1137/1.9781611972801.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,13 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from panlearn.core.jit import jit
-from panlearn.core.short_rows import shifted
 from panlearn.core.statistics import Statistic, Sums
-from panlearn.core.threads import threads
 
 CHUNK = 256  # rows whose scores against all centres stay in the cache
-FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
-SHARE = 1 << 14  # rows that a thread labels at a time
 SMALL = 1 << 13  # scores up to which to compile would take longer than it saves
 SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
@@ -216,60 +211,6 @@ def _assign_few(
     if weight is None:
         return float(np.vdot(rows, rows))
     return float(weight @ np.einsum("ij,ij->i", rows, rows))
-
-
-def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """The distance of each row from each centre, (n, k)."""
-    square = X @ centres.T
-    square *= -2
-    square += np.einsum("ij,ij->i", X, X)[:, None]
-    shifted(square, np.einsum("ij,ij->i", centres, centres), out=square)
-    np.maximum(square, 0, out=square)
-    return np.sqrt(square, out=square)
-
-
-def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """Label each row with its nearest centre, as `assign` does, and nothing else."""
-    if centres.size > FEW or sparse.issparse(X):
-        return assign(X, None, centres, origin)[0]
-    moved, labels = centres - origin, np.empty(len(X), np.int32)
-    half = 0.5 * (moved**2).sum(axis=1)
-
-    def label(part: slice) -> None:
-        _label(np.ascontiguousarray(X[part]), moved, half, origin, labels[part])
-
-    if len(X) <= SHARE:  # done sooner than threads are made ready
-        label(slice(None))
-        return labels
-    with threads() as run:
-        parts = [slice(start, start + SHARE) for start in range(0, len(X), SHARE)]
-        deque(run(label, parts), maxlen=0)
-    return labels
-
-
-@jit
-def _label(
-    X: np.ndarray, centres: np.ndarray, half: np.ndarray, origin: np.ndarray, labels: np.ndarray
-) -> None:
-    """argmin_j ½|c_j|² - x·c_j of all rows in double precision, the first of several."""
-    n, d = X.shape
-    across, score, low = np.empty((d, CHUNK)), np.empty(CHUNK), np.empty(CHUNK)
-    for start in range(0, n, CHUNK):
-        size, best = min(CHUNK, n - start), labels[start : start + CHUNK]
-        for a in range(size):
-            best[a], low[a] = 0, np.inf
-            for i in range(d):
-                across[i, a] = X[start + a, i] - origin[i]
-        for j in range(len(half)):
-            for a in range(size):
-                score[a] = half[j]
-            for i in range(d):
-                factor = centres[j, i]
-                for a in range(size):
-                    score[a] -= across[i, a] * factor
-            for a in range(size):
-                best[a] = np.int32(j) if score[a] < low[a] else best[a]
-                low[a] = min(low[a], score[a])
 
 
 @jit(fastmath={"reassoc", "contract", "nnan"})

@@ -28,7 +28,8 @@ from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, distances, nearest
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
+from panlearn.latent._nearest import distances, nearest
 
 
 @dataclass(eq=False, repr=False)

@@ -1,0 +1,71 @@
+"""What new rows ask of fitted centres: how far each is, and which is the nearest."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from panlearn.core.jit import jit
+from panlearn.core.short_rows import shifted
+from panlearn.core.threads import threads
+from panlearn.latent._lloyd import CHUNK, assign
+
+FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
+SHARE = 1 << 14  # rows that a thread labels at a time
+
+
+def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The distance of each row from each centre, (n, k)."""
+    square = X @ centres.T
+    square *= -2
+    square += np.einsum("ij,ij->i", X, X)[:, None]
+    shifted(square, np.einsum("ij,ij->i", centres, centres), out=square)
+    np.maximum(square, 0, out=square)
+    return np.sqrt(square, out=square)
+
+
+def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """Label each row with its nearest centre, as `assign` does, and nothing else."""
+    if centres.size > FEW or sparse.issparse(X):
+        return assign(X, None, centres, origin)[0]
+    moved, labels = centres - origin, np.empty(len(X), np.int32)
+    half = 0.5 * (moved**2).sum(axis=1)
+
+    def label(part: slice) -> None:
+        _label(np.ascontiguousarray(X[part]), moved, half, origin, labels[part])
+
+    if len(X) <= SHARE:  # done sooner than threads are made ready
+        label(slice(None))
+        return labels
+    with threads() as run:
+        parts = [slice(start, start + SHARE) for start in range(0, len(X), SHARE)]
+        deque(run(label, parts), maxlen=0)
+    return labels
+
+
+@jit
+def _label(
+    X: np.ndarray, centres: np.ndarray, half: np.ndarray, origin: np.ndarray, labels: np.ndarray
+) -> None:
+    """argmin_j ½|c_j|² - x·c_j of all rows in double precision, the first of several."""
+    n, d = X.shape
+    across, score, low = np.empty((d, CHUNK)), np.empty(CHUNK), np.empty(CHUNK)
+    for start in range(0, n, CHUNK):
+        size, best = min(CHUNK, n - start), labels[start : start + CHUNK]
+        for a in range(size):
+            best[a], low[a] = 0, np.inf
+            for i in range(d):
+                across[i, a] = X[start + a, i] - origin[i]
+        for j in range(len(half)):
+            for a in range(size):
+                score[a] = half[j]
+            for i in range(d):
+                factor = centres[j, i]
+                for a in range(size):
+                    score[a] -= across[i, a] * factor
+            for a in range(size):
+                best[a] = np.int32(j) if score[a] < low[a] else best[a]
+                low[a] = min(low[a], score[a])
