@@ -6,7 +6,6 @@ capability, so a class that is added later is tested without a line written for 
 
 import collections
 import functools
-import gc
 import inspect
 import sys
 import warnings
@@ -26,7 +25,7 @@ import panlearn
 from panlearn.core import threads
 from panlearn.core.progress import Iterative
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "heap"]
 
 # Other examples in each run; one that fails is printed as a decorator that brings it back, and kept
 # in .hypothesis to be tried first the next time. `--hypothesis-profile=fixed` tries the same ones.
@@ -148,19 +147,6 @@ def documents_of(n, seed):
         words = rng.choice([*shared, *(3 * subjects[subject].split())], size=rng.integers(4, 12))
         texts.append(" ".join(words) + ".")
     return texts, y
-
-
-@pytest.hookimpl(hookwrapper=True)  # of the kind that goes on after an error, too
-def pytest_collection():
-    """Collect tests without walks through the heap, and keep what is there out of later ones.
-
-    Twenty thousand tests and the packages that they import stay to the end; to look there for
-    garbage takes a second each time.
-    """
-    gc.disable()
-    yield
-    gc.enable()
-    gc.freeze()
 
 
 def pytest_generate_tests(metafunc):
