@@ -88,7 +88,8 @@ class PlainDecoder:
         """The job of the rows that tokens, and their places if these are added, stand for."""
         numbers, added = self._tokens.numbers, self._added
         shape = {"n_rows": len(self._x), "n_inputs": numbers.shape[1], "n_outputs": len(numbers)}
-        places = {"ids": self._ids, "where": self._where, "weight": numbers, "made": self._x}
+        places: dict[str, Any] = {"ids": self._ids, "where": self._where, "weight": numbers}
+        places["made"] = self._x
         if added is not None:
             places |= {"added": added, "n_columns": len(added)}
         halves = self._tokens.halves
