@@ -8,6 +8,7 @@ import pytest
 from scipy.special import log_expit, log_softmax
 
 import panlearn
+from panlearn.core.jit import jit
 from panlearn.text import Word2Vec
 from panlearn.text import _word2vec_training as training
 from panlearn.text._word2vec_kernels import (
@@ -254,6 +255,28 @@ def test_topics_are_found_in_blocks_and_in_a_race(monkeypatch, deterministic):
     unit = model.vectors_ / np.linalg.norm(model.vectors_, axis=1, keepdims=True)
     cosines = unit @ unit.T - 2 * np.eye(len(unit), dtype=np.float32)
     assert (topic[cosines.argmax(axis=1)] == topic).mean() > 0.95
+
+
+class Begun(Exception):
+    """The first pass begins."""
+
+
+@pytest.mark.parametrize("epochs", [80, 90, 190, 210])
+@pytest.mark.parametrize("sg", [0, 1])
+def test_kernels_are_compiled_before_a_text_that_is_long_for_python(monkeypatch, sg, epochs):
+    def begin(*arguments):
+        raise Begun
+
+    kernels = {name: jit(getattr(training, name).py_func) for name in ("subsample", "pairs")}
+    for name, kernel in kernels.items():
+        monkeypatch.setattr(training, name, kernel)
+    monkeypatch.setattr(training.Trainer, "epoch", begin)
+    with pytest.raises(Begun):
+        Word2Vec(2, sample=0, epochs=epochs, sg=sg, random_state=0).fit([list("abcde")] * 200)
+    # of 1000 words with a mean reach of 3, in milliseconds an epoch; a kernel waits for a second
+    cost = {"subsample": 5, "pairs": 12 * sg}
+    ready = {name for name, kernel in kernels.items() if "entry" in vars(kernel)}
+    assert ready == {name for name in cost if epochs * cost[name] > 1000}
 
 
 def test_the_loss_is_that_of_the_formula():

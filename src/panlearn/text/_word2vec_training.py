@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from panlearn.core.threads import OrderedMap
-from panlearn.text._word2vec_kernels import bag_of_words, pairs, skip_gram, subsample
+from panlearn.text._word2vec_kernels import (
+    A_REACH,
+    A_WORD,
+    bag_of_words,
+    pairs,
+    skip_gram,
+    subsample,
+)
 
 SHARD = 1 << 15  # tokens of which the pairs are made at once; a longer document is cut there
 GROUPS = 8
@@ -37,6 +44,13 @@ class Trainer:
     negative: int
     skip_gram: bool
     deterministic: bool
+
+    def expect(self, epochs: int) -> None:
+        """Say how much text is to come, for the kernels to be compiled at once if it is long."""
+        subsample.expect(epochs * A_WORD * len(self.ids))
+        if self.skip_gram:
+            mean_reach = (1 + self.window) / 2
+            pairs.expect(epochs * A_REACH * self.mass.sum() * mean_reach)
 
     def epoch(
         self, rate: Callable[[float], float], rng: np.random.Generator, run: OrderedMap

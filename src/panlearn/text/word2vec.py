@@ -171,6 +171,7 @@ class Word2Vec(WordVectors):
         first -= np.float32(0.5)
         first /= np.float32(self.vector_size)
         trainer = self._trainer(corpus, first)
+        trainer.expect(self.epochs)
         losses: list[float] = []
         with threads(self.n_jobs) as run:
             for _ in passes(self, self.epochs):
