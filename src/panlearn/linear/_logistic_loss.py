@@ -90,7 +90,7 @@ class LossAndCurvature(Sums):
         first = Loss.of(X, y, weight, coef, intercept, centre)
         if centre is not None:
             intercept = intercept - coef @ centre
-        sample = _standard(X[::stride], mean, scale)
+        sample = standard(X[::stride], mean, scale)
         some = None if weight is None else weight[::stride]
         hessian = _hessian(sample, probabilities(X[::stride], coef, intercept), some)
         weights = np.ones(len(sample), X.dtype) if some is None else some
@@ -116,7 +116,7 @@ def from_scores(Z: np.ndarray) -> np.ndarray:
     return softmax(Z)
 
 
-def _standard(X: Any, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def standard(X: Any, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """(X - mean) / scale with a column of ones; dense, in the floats of X."""
     rows = np.empty((X.shape[0], X.shape[1] + 1), dtype=X.dtype)
     rows[:, :-1] = X.toarray() if sparse.issparse(X) else X

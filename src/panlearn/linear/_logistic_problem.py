@@ -21,7 +21,7 @@ from panlearn.core.memory import available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
-from panlearn.linear._logistic_loss import Loss, LossAndCurvature
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
@@ -30,6 +30,8 @@ DENSE = 2000
 SAMPLE = 100
 # A multiplication in a product of two matrices takes this share of one in a pass over the rows.
 PRODUCT = 1 / 64
+# A Hessian that costs more passes than this is known by its products alone, of so many columns.
+DEAR, WIDE = 8, 500
 
 
 def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, weight: Any) -> Any:
@@ -142,6 +144,27 @@ class LogisticProblem:
             part._rows = replace(self._rows, X=self._rows.X[:, chosen])
         part._restriction, part._stride, part.dense = chosen, 1, True
         return part
+
+    @property
+    def by_products(self) -> bool:
+        """Whether classes are many, in memory, and their rows may be there once more."""
+        rows = self._rows
+        if self.k == 1 or self.l1 or not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+            return False
+        import os
+        if "BY" in os.environ: return os.environ["BY"]=="1"
+        floats = rows.X.shape[0] * (self.d + 1 + self.k)
+        return self.d <= WIDE and self.patience > DEAR and 16 * floats < available()
+
+    def standard_rows(self) -> ArrayRows:
+        """The rows in the coordinates of the unknowns, in single precision."""
+        rows = self._rows
+        assert isinstance(rows, ArrayRows)  # by_products was asked
+        X = standard(rows.X, self.mean, self.scale).astype(np.float32, copy=False)
+        if not self.fit_intercept:
+            X[:, -1] = 0
+        weight = None if rows.weight is None else rows.weight.astype(np.float32)
+        return ArrayRows(X, None, weight)
 
     @property
     def by_columns(self) -> bool:
@@ -260,16 +283,25 @@ class LogisticProblem:
         """The Hessian at the best constant prediction: (diag p - p p') kron the scatter of X."""
         if not self.dense:
             return self._finish(np.outer(np.diag(self._between), np.ones(self.d + 1)))
+        return self._finish(np.kron(self._between, self.scatter()))
+
+    def scatter(self) -> np.ndarray:
+        """The mean product of the columns, scaled, and of one of ones; of a sample of the rows."""
         sample = self._sum(functools.partial(_sampled_moments, stride=self._stride))
         second = sample.scatter if self.fit_intercept else sample.raw
         within = np.eye(self.d + 1)
         within[:-1, :-1] = _rescale(second, np.diag(second), self._spread, np.eye(1))
         within[:-1, :-1] /= np.outer(self.scale, self.scale)
-        return self._finish(np.kron(self._between, within))
+        return within
+
+    @property
+    def ridge(self) -> np.ndarray:
+        """The curvature of the penalty for the unknowns of a class."""
+        return np.append(self.alpha / self.scale**2, 0.0)
 
     def _finish(self, curvature: np.ndarray) -> np.ndarray:
         """Add the penalty, and what leaves every step as it is but makes the matrix definite."""
-        ridge = np.tile(np.append(self.alpha / self.scale**2, 0.0), self.k)
+        ridge = np.tile(self.ridge, self.k)
         if not self.dense:
             return curvature.ravel() + ridge
         curvature[np.diag_indices(len(ridge))] += ridge

@@ -23,6 +23,7 @@ from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import LogisticProblem
 from panlearn.linear._logistic_steps import Part, Surrogate
 from panlearn.linear._newton_columns import minimise_by_columns
+from panlearn.linear._newton_products import ManyClasses
 from panlearn.linear._quasi_newton import Steps, minimise
 from panlearn.linear._working_sets import minimise_by_working_sets
 
@@ -175,7 +176,8 @@ class LogisticRegression(LinearClassifier, Iterative):
         x = problem.start(self.coef_, self.intercept_) if warm else problem.start()
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
         curvature = None
-        if not (warm and problem.dense):
+        by_products = problem.by_products
+        if not by_products and not (warm and problem.dense):
             x, curvature = _first(problem, x)
         loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
         endless = False
@@ -185,7 +187,8 @@ class LogisticRegression(LinearClassifier, Iterative):
             elif problem.l1 and not problem.dense:
                 x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
             else:
-                x, step = minimise(problem, x, curvature, loop)
+                whole = ManyClasses(problem) if by_products else problem
+                x, step = minimise(whole, x, curvature, loop)
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
         for name, value in problem.attributes(x).items():
             setattr(self, name, value)
