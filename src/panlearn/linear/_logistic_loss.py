@@ -21,7 +21,7 @@ from scipy import sparse
 
 from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
-from panlearn.core.short_rows import softmax
+from panlearn.core.short_rows import shifted, softmax
 from panlearn.core.statistics import Sums
 
 NO_WEIGHT = np.empty(0)
@@ -100,7 +100,8 @@ class LossAndCurvature(Sums):
 
 def scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
     """Z = X W' + b as a new C-ordered array of shape (n, k)."""
-    return np.ascontiguousarray(X @ coef.T) + np.asarray(intercept, dtype=coef.dtype)
+    Z = np.ascontiguousarray(X @ coef.T)
+    return shifted(Z, np.asarray(intercept, dtype=coef.dtype), out=Z)
 
 
 def probabilities(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:

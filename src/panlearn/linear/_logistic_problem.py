@@ -157,14 +157,16 @@ class LogisticProblem:
         return self.d <= WIDE and self.patience > DEAR and 16 * floats < available()
 
     def standard_rows(self) -> ArrayRows:
-        """The rows in the coordinates of the unknowns, in single precision."""
+        """The rows in the coordinates of the unknowns, in single precision, and their places."""
         rows = self._rows
         assert isinstance(rows, ArrayRows)  # by_products was asked
-        X = standard(rows.X, self.mean, self.scale).astype(np.float32, copy=False)
+        n, d = rows.X.shape
+        X = np.zeros((n, d + 1 + -(d + 1) % 8), np.float32)  # such rows are multiplied faster
+        X[:, : d + 1] = standard(rows.X, self.mean, self.scale)
         if not self.fit_intercept:
-            X[:, -1] = 0
+            X[:, d] = 0
         weight = None if rows.weight is None else rows.weight.astype(np.float32)
-        return ArrayRows(X, None, weight)
+        return ArrayRows(X, np.arange(len(X)), weight)
 
     @property
     def by_columns(self) -> bool:

@@ -24,6 +24,7 @@ regression. Journal of Machine Learning Research 9.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -33,7 +34,7 @@ from scipy import linalg
 from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
 from panlearn.core.map_reduce import map_reduce
-from panlearn.core.sources import ArrayRows
+from panlearn.core.short_rows import first_largest
 from panlearn.core.statistics import Sums
 from panlearn.linear._logistic_loss import NO_WEIGHT, from_scores
 from panlearn.linear._logistic_problem import LogisticProblem
@@ -43,13 +44,16 @@ from panlearn.linear._logistic_problem import LogisticProblem
 COARSE, FINE, PRODUCTS = 0.1, 1e-3, 200
 
 
+import os
+DEBUG='DEB' in os.environ
+FACTOR=float(os.environ.get('FACTOR',1)); COARSE=float(os.environ.get('COARSE',COARSE)); FINE=float(os.environ.get('FINE',FINE))
 class ManyClasses:
     """The problem for `minimise`, whose curvature is said by the point where it is."""
 
     patience = np.inf
 
-    def __init__(self, problem: LogisticProblem) -> None:
-        self._problem = problem
+    def __init__(self, problem: LogisticProblem, tol: float) -> None:
+        self._problem, self._accuracy = problem, 0.01 * tol
         self.penalty, self.epsilon = problem.penalty, problem.epsilon
         self.attributes = problem.attributes
         self._rows = problem.standard_rows()
@@ -67,10 +71,10 @@ class ManyClasses:
 
     def model(self, curvature: np.ndarray) -> ProductModel:
         """The quadratic model around the point."""
-        point = curvature.reshape(self._problem.k, -1).astype(np.float32)
-        p = from_scores(np.ascontiguousarray(self._rows.X @ point.T))
-        rows = ArrayRows(self._rows.X, p, self._rows.weight)
-        weighted = p if rows.weight is None else p * rows.weight[:, None]
+        point = self._padded(curvature.reshape(self._problem.k, -1))
+        p = from_scores(self._rows.X @ point.T)
+        weight = self._rows.weight
+        weighted = p if weight is None else p * weight[:, None]
         # p_a (1 - p_a) is the sum of p_a p_b over the other classes
         between = -(weighted.T @ p).astype(float) / self._problem.total
         np.fill_diagonal(between, 0.0)
@@ -79,7 +83,20 @@ class ManyClasses:
         # no gradient points where all scores shift alike
         spread[0] = spread[-1]
         curve = np.maximum(spread, 1e-9 * spread[-1])[:, None] + np.maximum(self._shrinkage, 0.0)
-        return ProductModel(rows, self._problem.total, self._ridge, classes, self._basis, curve)
+        product = functools.partial(Product.of, p=p, top=first_largest(p))
+        
+        return ProductModel(functools.partial(self._product, product), classes, self._basis, curve, self._accuracy)
+
+    def _product(self, product: Any, direction: np.ndarray) -> np.ndarray:
+        summary = functools.partial(product, direction=self._padded(direction))
+        found = map_reduce(summary, self._rows, require_finite=False)
+        return found.product[:, : self._problem.d + 1] / self._problem.total + self._ridge * direction
+
+    def _padded(self, x: np.ndarray) -> np.ndarray:
+        """In single precision, with a zero for each column that fills the rows up."""
+        padded = np.zeros((self._problem.k, self._rows.n_features), np.float32)
+        padded[:, : self._problem.d + 1] = x
+        return padded
 
 
 class ProductModel:
@@ -87,14 +104,13 @@ class ProductModel:
 
     def __init__(
         self,
-        rows: ArrayRows,
-        total: float,
-        ridge: np.ndarray,
+        product: Callable[[np.ndarray], np.ndarray],
         classes: np.ndarray,
         basis: np.ndarray,
         curve: np.ndarray,
+        accuracy: float,
     ) -> None:
-        self._rows, self._total, self._ridge = rows, total, ridge
+        self._product, self._accuracy = product, accuracy
         self._classes, self._basis, self._curve = classes, basis, curve
 
     def step(self, x: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -102,10 +118,9 @@ class ProductModel:
         r = -gradient.reshape(len(self._classes), -1)
         way, z = np.zeros_like(r), self._precondition(r)
         p, rz = z, np.sum(r * z)
-        enough = np.clip(np.sqrt(rz), FINE, COARSE) ** 2 * rz
+        forcing = np.clip(FACTOR * np.sqrt(rz), FINE, COARSE)
+        enough = max(forcing * np.sqrt(rz), self._accuracy) ** 2
         for _ in range(PRODUCTS):
-            if rz <= enough:
-                break
             q = self._product(p)
             bend = np.sum(p * q)
             if bend <= 0:  # classes told apart to the last bit: nothing bends there
@@ -114,7 +129,10 @@ class ProductModel:
             r = r - rz / bend * q
             z = self._precondition(r)
             rz, last = np.sum(r * z), rz
+            if rz <= enough:
+                break
             p = z + rz / last * p
+        if DEBUG: print(_, "%.1e"%enough, end=" ")
         return way.ravel()
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
@@ -123,11 +141,6 @@ class ProductModel:
     def _precondition(self, r: np.ndarray) -> np.ndarray:
         inner = (self._classes.T @ r @ self._basis) / self._curve
         return self._classes @ inner @ self._basis.T
-
-    def _product(self, direction: np.ndarray) -> np.ndarray:
-        product = functools.partial(Product.of, direction=direction.astype(np.float32))
-        found = map_reduce(product, self._rows, require_finite=False)
-        return found.product / self._total + self._ridge * direction
 
 
 @dataclass(frozen=True)
@@ -138,29 +151,34 @@ class Product(Sums):
 
     @classmethod
     def of(
-        cls, X: np.ndarray, p: np.ndarray, weight: np.ndarray | None, direction: np.ndarray
+        cls,
+        X: np.ndarray,
+        places: np.ndarray,
+        weight: np.ndarray | None,
+        direction: np.ndarray,
+        p: np.ndarray,
+        top: np.ndarray,
     ) -> Self:
-        """Of rows X, the last column of ones, with probabilities p (n, k)."""
+        """Of rows X, which are those at `places` of the probabilities and their largest ones."""
+        here = slice(places[0], places[-1] + 1)
         scores = X @ direction.T
-        bend_scores(scores, p, NO_WEIGHT if weight is None else weight)
+        bend_scores(scores, p[here], top[here], NO_WEIGHT if weight is None else weight)
         return cls((X.T @ scores).T.astype(float))
 
 
 @jit(fastmath=FAST)
-def bend_scores(U: np.ndarray, p: np.ndarray, weight: np.ndarray) -> None:
-    """Each row u becomes weight * (diag p - p p') u."""
+def bend_scores(U: np.ndarray, p: np.ndarray, top: np.ndarray, weight: np.ndarray) -> None:
+    """Each row u becomes weight * (diag p - p p') u; `top` is where p is largest."""
     n, k = U.shape
     for i in range(n):
-        top = 0
-        for c in range(1, k):
-            if p[i, c] > p[i, top]:
-                top = c
         # from the likeliest class on, so that the small probabilities of others keep their digits
-        away = U[i, top]
+        away = U[i, top[i]]
         mean = np.float32(0.0)
         for c in range(k):
             U[i, c] -= away
             mean += p[i, c] * U[i, c]
-        s = weight[i] if len(weight) else np.float32(1.0)
         for c in range(k):
-            U[i, c] = s * p[i, c] * (U[i, c] - mean)
+            U[i, c] = p[i, c] * (U[i, c] - mean)
+        if len(weight):
+            for c in range(k):
+                U[i, c] *= weight[i]

@@ -187,7 +187,7 @@ class LogisticRegression(LinearClassifier, Iterative):
             elif problem.l1 and not problem.dense:
                 x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
             else:
-                whole = ManyClasses(problem) if by_products else problem
+                whole = ManyClasses(problem, tol) if by_products else problem
                 x, step = minimise(whole, x, curvature, loop)
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
         for name, value in problem.attributes(x).items():
