@@ -17,7 +17,7 @@ from scipy import sparse
 
 from panlearn.core.columns import Columns
 from panlearn.core.map_reduce import map_reduce
-from panlearn.core.memory import available, require_memory
+from panlearn.core.memory import SMALL, available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
@@ -153,20 +153,23 @@ class LogisticProblem:
             return False
         import os
         if "BY" in os.environ: return os.environ["BY"]=="1"
-        floats = rows.X.shape[0] * (self.d + 1 + self.k)
-        return self.d <= WIDE and self.patience > DEAR and 16 * floats < available()
+        needed = 16 * rows.X.shape[0] * (self.d + 8 + self.k)
+        return self.d <= WIDE and self.patience > DEAR and (needed < SMALL or needed < available())
 
-    def standard_rows(self) -> ArrayRows:
-        """The rows in the coordinates of the unknowns, in single precision, and their places."""
+    def single_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows as the unknowns weigh them, and their shares of the mean, in single precision.
+
+        Columns of zeros fill them up to a width that is multiplied faster.
+        """
         rows = self._rows
         assert isinstance(rows, ArrayRows)  # by_products was asked
-        n, d = rows.X.shape
-        X = np.zeros((n, d + 1 + -(d + 1) % 8), np.float32)  # such rows are multiplied faster
-        X[:, : d + 1] = standard(rows.X, self.mean, self.scale)
+        n, width = rows.X.shape[0], self.d + 1
+        X = np.zeros((n, width + -width % 8), np.float32)
+        X[:, :width] = standard(rows.X, self.mean, self.scale)
         if not self.fit_intercept:
-            X[:, d] = 0
-        weight = None if rows.weight is None else rows.weight.astype(np.float32)
-        return ArrayRows(X, np.arange(len(X)), weight)
+            X[:, self.d] = 0
+        weight = np.ones(n) if rows.weight is None else rows.weight
+        return X, (weight / self.total).astype(np.float32)
 
     @property
     def by_columns(self) -> bool:

@@ -1,16 +1,15 @@
 r"""Multinomial logistic regression of many classes: Newton's steps from products with the Hessian.
 
-The Hessian of k classes and d columns takes :math:`n d^2 k^2` operations and its product with a
-vector as few as a pass, :math:`n d k`. So each step is found by conjugate gradients, to an accuracy
-beside that of Newton's step itself, with the Kronecker product
+The Hessian of k classes and d columns takes :math:`n d^2 k^2` operations, its product with a vector
+:math:`n d k`, as few as a pass. So each step is found by conjugate gradients, as well as Newton's
+step is worth it, with
 
 .. math::
     M = \left( \frac1n \sum_i \mathrm{diag}\, p_i - p_i p_i^\top \right)
         \otimes \left( \frac1n \sum_i x_i x_i^\top \right) + R
 
-and R the penalty for a preconditioner, whose inverse takes two small eigenvalue problems.
-The products are in single precision: they bend the way to the minimum, and not the minimum, which
-the gradient tells.
+for a preconditioner, R the penalty: its inverse takes two small eigenvalue problems. The products
+are in single precision: they bend the way to the minimum, but where it is the gradient tells.
 
 References
 ----------
@@ -24,161 +23,142 @@ regression. Journal of Machine Learning Research 9.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 from scipy import linalg
 
 from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
-from panlearn.core.map_reduce import map_reduce
 from panlearn.core.short_rows import first_largest
-from panlearn.core.statistics import Sums
-from panlearn.linear._logistic_loss import NO_WEIGHT, from_scores
+from panlearn.core.threads import OrderedMap, threads
+from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import LogisticProblem
 
-# How well a step is known beside its length: the decrement itself, within these bounds. And the
-# most products for one.
-COARSE, FINE, PRODUCTS = 0.1, 1e-3, 200
+# The residual that a step may leave, beside the gradient: the decrement, within these bounds.
+FINE, COARSE = 1e-3, 0.1
+# The most products of a step.
+PRODUCTS = 200
+# Numbers in a block of rows, which threads share out.
+BLOCK = 1 << 18
 
 
-import os
-DEBUG='DEB' in os.environ
-FACTOR=float(os.environ.get('FACTOR',1)); COARSE=float(os.environ.get('COARSE',COARSE)); FINE=float(os.environ.get('FINE',FINE))
 class ManyClasses:
-    """The problem for `minimise`, whose curvature is said by the point where it is."""
+    """The problem for `minimise`; where a curvature is asked for, the point itself stands for it."""
 
     patience = np.inf
 
     def __init__(self, problem: LogisticProblem, tol: float) -> None:
-        self._problem, self._accuracy = problem, 0.01 * tol
         self.penalty, self.epsilon = problem.penalty, problem.epsilon
         self.attributes = problem.attributes
-        self._rows = problem.standard_rows()
-        self._ridge = problem.ridge
-        # the columns in which their scatter is the identity and the penalty is a diagonal
+        self.accuracy = 0.01 * tol
+        self.ridge = problem.ridge
+        self.X, self.share = problem.single_rows()
+        rows = max(256, BLOCK // (self.X.shape[1] + problem.k))
+        self.blocks = [slice(i, i + rows) for i in range(0, len(self.X), rows)]
+        # columns in which the scatter is the identity and the penalty a diagonal
         scatter = problem.scatter() + 1e-9 * np.eye(problem.d + 1)
-        self._shrinkage, self._basis = linalg.eigh(np.diag(self._ridge), scatter)
+        self.shrinkage, self.columns = linalg.eigh(np.diag(self.ridge), scatter)
+        self._problem = problem
 
     def evaluate(
         self, x: np.ndarray, curved: bool = False
     ) -> tuple[float, np.ndarray, np.ndarray | None]:
-        """Value and gradient at x, and x for the curvature: it costs nothing to say."""
+        """Value and gradient at x, and x."""
         value, gradient, _ = self._problem.evaluate(x)
         return value, gradient, x
 
     def model(self, curvature: np.ndarray) -> ProductModel:
         """The quadratic model around the point."""
-        point = self._padded(curvature.reshape(self._problem.k, -1))
-        p = from_scores(self._rows.X @ point.T)
-        weight = self._rows.weight
-        weighted = p if weight is None else p * weight[:, None]
-        # p_a (1 - p_a) is the sum of p_a p_b over the other classes
-        between = -(weighted.T @ p).astype(float) / self._problem.total
-        np.fill_diagonal(between, 0.0)
-        between[np.diag_indices(len(between))] -= between.sum(axis=1)
-        spread, classes = linalg.eigh(between)
-        # no gradient points where all scores shift alike
-        spread[0] = spread[-1]
-        curve = np.maximum(spread, 1e-9 * spread[-1])[:, None] + np.maximum(self._shrinkage, 0.0)
-        product = functools.partial(Product.of, p=p, top=first_largest(p))
-        
-        return ProductModel(functools.partial(self._product, product), classes, self._basis, curve, self._accuracy)
+        return ProductModel(self, curvature.reshape(self._problem.k, -1))
 
-    def _product(self, product: Any, direction: np.ndarray) -> np.ndarray:
-        summary = functools.partial(product, direction=self._padded(direction))
-        found = map_reduce(summary, self._rows, require_finite=False)
-        return found.product[:, : self._problem.d + 1] / self._problem.total + self._ridge * direction
-
-    def _padded(self, x: np.ndarray) -> np.ndarray:
-        """In single precision, with a zero for each column that fills the rows up."""
-        padded = np.zeros((self._problem.k, self._rows.n_features), np.float32)
-        padded[:, : self._problem.d + 1] = x
-        return padded
+    def single(self, x: np.ndarray) -> np.ndarray:
+        """Unknowns (k, d + 1) in single precision, with zeros for the columns that fill up X."""
+        filled = np.zeros((len(x), self.X.shape[1]), np.float32)
+        filled[:, : x.shape[1]] = x
+        return filled
 
 
 class ProductModel:
-    """A quadratic model that is known by the products of its Hessian with vectors."""
+    """A quadratic model whose Hessian is known by its products with vectors."""
 
-    def __init__(
-        self,
-        product: Callable[[np.ndarray], np.ndarray],
-        classes: np.ndarray,
-        basis: np.ndarray,
-        curve: np.ndarray,
-        accuracy: float,
-    ) -> None:
-        self._product, self._accuracy = product, accuracy
-        self._classes, self._basis, self._curve = classes, basis, curve
+    def __init__(self, problem: ManyClasses, point: np.ndarray) -> None:
+        self._problem = problem
+        k = len(point)
+        self._p = np.empty((len(problem.X), k), np.float32)
+        self._top = np.empty(len(problem.X), np.intp)
+        with threads() as run:
+            part = functools.partial(self._confusion, problem.single(point))
+            between = -sum(run(part, problem.blocks), np.zeros((k, k)))
+        # p_a (1 - p_a) is the sum of p_a p_b over the other classes
+        np.fill_diagonal(between, 0.0)
+        between[np.diag_indices(k)] -= between.sum(axis=1)
+        spread, self._classes = linalg.eigh(between)
+        spread[0] = spread[-1]  # all scores shift alike, where no gradient points
+        spread = np.maximum(spread, 1e-9 * spread[-1])
+        self._curve = spread[:, None] + np.maximum(problem.shrinkage, 0.0)
 
     def step(self, x: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Minus H^-1 g, by conjugate gradients."""
         r = -gradient.reshape(len(self._classes), -1)
         way, z = np.zeros_like(r), self._precondition(r)
         p, rz = z, np.sum(r * z)
-        forcing = np.clip(FACTOR * np.sqrt(rz), FINE, COARSE)
-        enough = max(forcing * np.sqrt(rz), self._accuracy) ** 2
-        for _ in range(PRODUCTS):
-            q = self._product(p)
-            bend = np.sum(p * q)
-            if bend <= 0:  # classes told apart to the last bit: nothing bends there
-                break
-            way += rz / bend * p
-            r = r - rz / bend * q
-            z = self._precondition(r)
-            rz, last = np.sum(r * z), rz
-            if rz <= enough:
-                break
-            p = z + rz / last * p
-        if DEBUG: print(_, "%.1e"%enough, end=" ")
+        decrement = np.sqrt(rz)
+        enough = max(np.clip(decrement, FINE, COARSE) * decrement, self._problem.accuracy) ** 2
+        with threads() as run:
+            for _ in range(PRODUCTS):
+                q = self._product(p, run)
+                bend = np.sum(p * q)
+                if bend <= 0:  # rows told apart to the last bit, or no gradient
+                    break
+                way += rz / bend * p
+                r = r - rz / bend * q
+                z = self._precondition(r)
+                rz, last = np.sum(r * z), rz
+                if rz <= enough:
+                    break
+                p = z + rz / last * p
         return way.ravel()
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Nothing: the next point has its own products."""
+        """Nothing: the next point has a model of its own."""
 
     def _precondition(self, r: np.ndarray) -> np.ndarray:
-        inner = (self._classes.T @ r @ self._basis) / self._curve
-        return self._classes @ inner @ self._basis.T
+        """M^-1 r."""
+        columns = self._problem.columns
+        inner = (self._classes.T @ r @ columns) / self._curve
+        return self._classes @ inner @ columns.T
 
+    def _product(self, direction: np.ndarray, run: OrderedMap) -> np.ndarray:
+        """H times a direction."""
+        part = functools.partial(self._bent, self._problem.single(direction))
+        total = sum(run(part, self._problem.blocks), self._problem.ridge * direction)
+        return np.asarray(total)
 
-@dataclass(frozen=True)
-class Product(Sums):
-    """The product of the Hessian of some rows with a direction."""
+    def _confusion(self, point: np.ndarray, block: slice) -> np.ndarray:
+        """Sum of p p' of a block, whose p are kept."""
+        p = self._p[block] = from_scores(self._problem.X[block] @ point.T)
+        self._top[block] = first_largest(p)
+        return (p.T @ (p * self._problem.share[block, None])).astype(float)
 
-    product: np.ndarray  # (k, d + 1)
-
-    @classmethod
-    def of(
-        cls,
-        X: np.ndarray,
-        places: np.ndarray,
-        weight: np.ndarray | None,
-        direction: np.ndarray,
-        p: np.ndarray,
-        top: np.ndarray,
-    ) -> Self:
-        """Of rows X, which are those at `places` of the probabilities and their largest ones."""
-        here = slice(places[0], places[-1] + 1)
+    def _bent(self, direction: np.ndarray, block: slice) -> np.ndarray:
+        """Sum of (diag p - p p') kron x x' of a block, times a direction."""
+        X = self._problem.X[block]
         scores = X @ direction.T
-        bend_scores(scores, p[here], top[here], NO_WEIGHT if weight is None else weight)
-        return cls((X.T @ scores).T.astype(float))
+        bend(scores, self._p[block], self._top[block], self._problem.share[block])
+        width = len(self._problem.ridge)
+        return (X.T @ scores)[:width].T.astype(float)
 
 
 @jit(fastmath=FAST)
-def bend_scores(U: np.ndarray, p: np.ndarray, top: np.ndarray, weight: np.ndarray) -> None:
-    """Each row u becomes weight * (diag p - p p') u; `top` is where p is largest."""
+def bend(U: np.ndarray, p: np.ndarray, top: np.ndarray, share: np.ndarray) -> None:
+    """Each row u becomes share * (diag p - p p') u; `top` is where p is largest."""
     n, k = U.shape
     for i in range(n):
-        # from the likeliest class on, so that the small probabilities of others keep their digits
-        away = U[i, top[i]]
+        # beside the likeliest class, so that what others have of it keeps its digits
+        most = U[i, top[i]]
         mean = np.float32(0.0)
         for c in range(k):
-            U[i, c] -= away
+            U[i, c] -= most
             mean += p[i, c] * U[i, c]
         for c in range(k):
-            U[i, c] = p[i, c] * (U[i, c] - mean)
-        if len(weight):
-            for c in range(k):
-                U[i, c] *= weight[i]
+            U[i, c] = share[i] * p[i, c] * (U[i, c] - mean)
