@@ -30,8 +30,9 @@ DENSE = 2000
 SAMPLE = 100
 # A multiplication in a product of two matrices takes this share of one in a pass over the rows.
 PRODUCT = 1 / 64
-# A Hessian that costs more passes than this is known by its products alone, of so many columns.
-DEAR, WIDE = 8, 500
+# A Hessian that costs more passes than this is known by its products alone, with so many columns
+# at most, of whose scatter the eigenvalues are needed.
+DEAR, WIDE = 2, 500
 
 
 def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, weight: Any) -> Any:
@@ -147,14 +148,19 @@ class LogisticProblem:
 
     @property
     def by_products(self) -> bool:
-        """Whether classes are many, in memory, and their rows may be there once more."""
+        """Whether products tell the curvature sooner, and the rows may be in memory once more.
+
+        Without a penalty nothing bounds the number of products that a step takes.
+        """
         rows = self._rows
-        if self.k == 1 or self.l1 or not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+        if self.k == 1 or self.l1 or self.alpha == 0:
             return False
-        import os
-        if "BY" in os.environ: return os.environ["BY"]=="1"
-        needed = 16 * rows.X.shape[0] * (self.d + 8 + self.k)
-        return self.d <= WIDE and self.patience > DEAR and (needed < SMALL or needed < available())
+        if not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+            return False
+        n = rows.X.shape[0]
+        needed = 16 * n * (self.d + 8 + self.k)
+        fits = needed <= SMALL or needed < available()
+        return self.patience > DEAR and self.d <= min(WIDE, n) and fits
 
     def single_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows as the unknowns weigh them, and their shares of the mean, in single precision.

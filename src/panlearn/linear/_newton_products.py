@@ -93,8 +93,8 @@ class ProductModel:
         np.fill_diagonal(between, 0.0)
         between[np.diag_indices(k)] -= between.sum(axis=1)
         spread, self._classes = linalg.eigh(between)
-        spread[0] = spread[-1]  # all scores shift alike, where no gradient points
-        spread = np.maximum(spread, 1e-9 * spread[-1])
+        spread[0] = spread[-1]  # that of a shift of all scores
+        spread = np.maximum(spread, max(1e-9 * spread[-1], 1e-30))
         self._curve = spread[:, None] + np.maximum(problem.shrinkage, 0.0)
 
     def step(self, x: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -108,7 +108,8 @@ class ProductModel:
             for _ in range(PRODUCTS):
                 q = self._product(p, run)
                 bend = np.sum(p * q)
-                if bend <= 0:  # rows told apart to the last bit, or no gradient
+                if bend <= 0:  # at rows that are told apart to the last bit nothing bends
+                    way = way if way.any() else p
                     break
                 way += rz / bend * p
                 r = r - rz / bend * q
@@ -123,10 +124,11 @@ class ProductModel:
         """Nothing: the next point has a model of its own."""
 
     def _precondition(self, r: np.ndarray) -> np.ndarray:
-        """M^-1 r."""
+        """M^-1 r, less what shifts all scores alike, where rounding alone points."""
         columns = self._problem.columns
         inner = (self._classes.T @ r @ columns) / self._curve
-        return self._classes @ inner @ columns.T
+        z = self._classes @ inner @ columns.T
+        return z - z.mean(axis=0)
 
     def _product(self, direction: np.ndarray, run: OrderedMap) -> np.ndarray:
         """H times a direction."""
