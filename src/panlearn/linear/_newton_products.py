@@ -43,7 +43,7 @@ BLOCK = 1 << 18
 
 
 class ManyClasses:
-    """The problem for `minimise`; where a curvature is asked for, the point itself stands for it."""
+    """The problem for `minimise`; the curvature of a point is said by the point."""
 
     patience = np.inf
 

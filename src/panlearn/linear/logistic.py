@@ -90,10 +90,12 @@ class LogisticRegression(LinearClassifier, Iterative):
     a Newton method that computes a Hessian only when it pays: it starts from that of the best
     constant prediction (with many rows, from a solution on a sample of them), brings it up to date
     by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass
-    costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. With l1 the quadratic model is
+    costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. Where that is dear, as with many
+    classes, and dense rows are in memory, an l2 fit finds each Newton step by conjugate gradients,
+    from products with the Hessian that cost less than a pass. With l1 the quadratic model is
     minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
-    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns: two classes in memory
-    by coordinate descent and conjugate gradients on all of them, else on the few that can be
+    Hessian is else a diagonal, which makes it L-BFGS, and l1 works on the columns: two classes in
+    memory by coordinate descent and conjugate gradients on all of them, else on the few that can be
     active, which is slow where thousands stay.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
@@ -117,6 +119,9 @@ class LogisticRegression(LinearClassifier, Iterative):
 
     G.-X. Yuan, C.-H. Ho and C.-J. Lin (2012). An improved GLMNET for l1-regularized logistic
     regression. Journal of Machine Learning Research 13.
+
+    C.-J. Lin, R. C. Weng and S. S. Keerthi (2008). Trust region Newton method for large-scale
+    logistic regression. Journal of Machine Learning Research 9.
 
     D. J. Spiegelhalter and S. L. Lauritzen (1990). Sequential updating of conditional probabilities
     on directed graphical structures. Networks 20(5). doi:10.1002/net.3230200507
@@ -186,9 +191,13 @@ class LogisticRegression(LinearClassifier, Iterative):
                 x = minimise_by_columns(problem, x, loop, tol=tol)
             elif problem.l1 and not problem.dense:
                 x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
+            elif by_products:
+                # a start worse than none may lie where the loss is straight, and Newton is lost
+                if warm:
+                    x = min(problem.start(), x, key=lambda start: problem.evaluate(start)[0])
+                x, _ = minimise(ManyClasses(problem, tol), x, None, loop)
             else:
-                whole = ManyClasses(problem, tol) if by_products else problem
-                x, step = minimise(whole, x, curvature, loop)
+                x, step = minimise(problem, x, curvature, loop)
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
         for name, value in problem.attributes(x).items():
             setattr(self, name, value)
