@@ -1,8 +1,8 @@
 r"""Multinomial logistic regression of many classes: Newton's steps from products with the Hessian.
 
 The Hessian of k classes and d columns takes :math:`n d^2 k^2` operations, its product with a vector
-:math:`n d k`, as few as a pass. So each step is found by conjugate gradients, as well as Newton's
-step is worth it, with
+:math:`n d k`, as few as a pass. So each step is found by conjugate gradients, the more
+accurately the closer the minimum is, with
 
 .. math::
     M = \left( \frac1n \sum_i \mathrm{diag}\, p_i - p_i p_i^\top \right)
@@ -13,8 +13,8 @@ are in single precision: they bend the way to the minimum, but where it is the g
 
 References
 ----------
-R. S. Dembo, S. C. Eisenstat and T. Steihaug (1982). Inexact Newton methods. SIAM Journal on
-Numerical Analysis 19(2). doi:10.1137/0719025
+S. C. Eisenstat and H. F. Walker (1996). Choosing the forcing terms in an inexact Newton method.
+SIAM Journal on Scientific Computing 17(1). doi:10.1137/0917003
 
 C.-J. Lin, R. C. Weng and S. S. Keerthi (2008). Trust region Newton method for large-scale logistic
 regression. Journal of Machine Learning Research 9.
@@ -34,8 +34,8 @@ from panlearn.core.threads import OrderedMap, threads
 from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import LogisticProblem
 
-# The residual that a step may leave, beside the gradient: the decrement, within these bounds.
-FINE, COARSE = 1e-3, 0.1
+# A step may leave this power of the rate at which the decrement fell, within these bounds.
+FORCING, FINE, COARSE = 1.5, 1e-3, 0.1
 # The most products of a step.
 PRODUCTS = 200
 # Numbers in a block of rows, which threads share out.
@@ -50,7 +50,8 @@ class ManyClasses:
     def __init__(self, problem: LogisticProblem, tol: float) -> None:
         self.penalty, self.epsilon = problem.penalty, problem.epsilon
         self.attributes = problem.attributes
-        self.accuracy = 0.01 * tol
+        # the last decrement, and 1 for that before the first: a mean loss begins at about that
+        self._accuracy, self._decrement = 0.03 * tol, 1.0
         self.ridge = problem.ridge
         self.X, self.share = problem.single_rows()
         rows = max(256, BLOCK // (self.X.shape[1] + problem.k))
@@ -70,6 +71,12 @@ class ManyClasses:
     def model(self, curvature: np.ndarray) -> ProductModel:
         """The quadratic model around the point."""
         return ProductModel(self, curvature.reshape(self._problem.k, -1))
+
+    def accuracy_beside(self, decrement: float) -> float:
+        """What the next step may leave of a decrement: the less, the faster the steps converge."""
+        shrinkage = (decrement / self._decrement) ** FORCING if self._decrement else 0.0
+        self._decrement = decrement
+        return max(float(np.clip(shrinkage, FINE, COARSE)) * decrement, self._accuracy)
 
     def single(self, x: np.ndarray) -> np.ndarray:
         """Unknowns (k, d + 1) in single precision, with zeros for the columns that fill up X."""
@@ -102,8 +109,7 @@ class ProductModel:
         r = -gradient.reshape(len(self._classes), -1)
         way, z = np.zeros_like(r), self._precondition(r)
         p, rz = z, np.sum(r * z)
-        decrement = np.sqrt(rz)
-        enough = max(np.clip(decrement, FINE, COARSE) * decrement, self._problem.accuracy) ** 2
+        enough = self._problem.accuracy_beside(np.sqrt(max(rz, 0.0))) ** 2
         with threads() as run:
             for _ in range(PRODUCTS):
                 q = self._product(p, run)
