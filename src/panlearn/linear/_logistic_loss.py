@@ -148,6 +148,23 @@ def _hessian(rows: np.ndarray, p: np.ndarray, weight: np.ndarray | None) -> np.n
     return hessian.reshape(k * d, k * d)
 
 
+def rescale(
+    matrix: np.ndarray, squares: np.ndarray, whole: np.ndarray, between: np.ndarray
+) -> np.ndarray:
+    """Scale the columns of X in a sampled curvature (k d, k d) to all rows.
+
+    The factor turns the sum of squares of a column in the sample into its mean over all rows. All
+    classes share it, so that a shift of all scores keeps its curvature of zero. A column that the
+    sample lacks gets the curvature at the constant prediction, `between` the classes.
+    """
+    k, d = len(between), len(whole)
+    factor = np.sqrt(np.divide(whole, squares, out=np.zeros(d), where=squares > 0))
+    scaled = (factor[:, None, None] * factor) * matrix.reshape(k, d, k, d)
+    for j in np.flatnonzero((squares <= 0) & (whole > 0)):
+        scaled[:, j, :, j] = between * whole[j]
+    return scaled.reshape(k * d, k * d)
+
+
 @jit(fastmath=FAST)
 def binary_loss(
     X: np.ndarray,

@@ -21,7 +21,7 @@ from panlearn.core.memory import SMALL, available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
-from panlearn.linear._logistic_loss import Loss, LossAndCurvature, standard
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
@@ -270,7 +270,7 @@ class LogisticProblem:
             at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
             found = self._sum(functools.partial(LossAndCurvature.of, **at))
             whole = np.append(self._spread / self.scale**2, 1.0)
-            scaled = _rescale(found.hessian, found.squares, whole, self._between)
+            scaled = rescale(found.hessian, found.squares, whole, self._between)
             curvature = self._finish(scaled)
             self._stride = max(1, self._stride // 4)  # the next one, if there is, has to be better
         else:
@@ -301,7 +301,7 @@ class LogisticProblem:
         sample = self._sum(functools.partial(_sampled_moments, stride=self._stride))
         second = sample.scatter if self.fit_intercept else sample.raw
         within = np.eye(self.d + 1)
-        within[:-1, :-1] = _rescale(second, np.diag(second), self._spread, np.eye(1))
+        within[:-1, :-1] = rescale(second, np.diag(second), self._spread, np.eye(1))
         within[:-1, :-1] /= np.outer(self.scale, self.scale)
         return within
 
@@ -327,20 +327,3 @@ class LogisticProblem:
             curvature[fixed] = curvature[:, fixed] = 0.0
             curvature[fixed, fixed] = 1.0
         return curvature
-
-
-def _rescale(
-    matrix: np.ndarray, squares: np.ndarray, whole: np.ndarray, between: np.ndarray
-) -> np.ndarray:
-    """Scale the columns of X in a sampled curvature (k d, k d) to all rows.
-
-    The factor turns the sum of squares of a column in the sample into its mean over all rows. All
-    classes share it, so that a shift of all scores keeps its curvature of zero. A column that the
-    sample lacks gets the curvature at the constant prediction, `between` the classes.
-    """
-    k, d = len(between), len(whole)
-    factor = np.sqrt(np.divide(whole, squares, out=np.zeros(d), where=squares > 0))
-    scaled = (factor[:, None, None] * factor) * matrix.reshape(k, d, k, d)
-    for j in np.flatnonzero((squares <= 0) & (whole > 0)):
-        scaled[:, j, :, j] = between * whole[j]
-    return scaled.reshape(k * d, k * d)
