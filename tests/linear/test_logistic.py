@@ -11,7 +11,7 @@ from panlearn import Batches
 from panlearn.core.columns import Columns, column_moments
 from panlearn.linear import LogisticRegression
 from panlearn.linear import _logistic_problem as problem_module
-from panlearn.linear._logistic_loss import Loss, LossAndCurvature
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale
 from panlearn.linear._quasi_newton import LassoModel, lasso_sweeps
 
 
@@ -89,19 +89,19 @@ def test_a_sampled_hessian_is_scaled_to_all_rows(rng):
     X, y = make(rng, n=400, k=3)
     args = (X, y, None, rng.standard_normal((3, 4)), np.zeros(3), np.zeros(4), np.ones(4))
     whole, sampled = LossAndCurvature.of(*args, 1), LossAndCurvature.of(*args, 2)
-    scaled = problem_module._rescale(sampled.hessian, sampled.squares, whole.squares, np.eye(3))
+    scaled = rescale(sampled.hessian, sampled.squares, whole.squares, np.eye(3))
     error = np.abs(scaled - whole.hessian).max() / np.abs(whole.hessian).max()
     assert error < 0.2  # half of 400 rows: a sampling error of about 1 / sqrt(200)
     blocks = scaled.reshape(3, 5, 3, 5)
     np.testing.assert_allclose(blocks.sum(axis=0), 0, atol=1e-10)  # a shift of all scores
-    same = problem_module._rescale(whole.hessian, whole.squares, whole.squares, np.eye(3))
+    same = rescale(whole.hessian, whole.squares, whole.squares, np.eye(3))
     np.testing.assert_allclose(same, whole.hessian, rtol=1e-12, atol=1e-12)
 
 
 def test_a_column_that_the_sample_lacks_gets_its_own_curvature():
     between = np.array([[0.2, -0.2], [-0.2, 0.2]])
     matrix, squares = np.diag([2.0, 0.0, 2.0, 0.0]), np.array([2.0, 0.0])
-    blocks = problem_module._rescale(matrix, squares, np.array([1.0, 3.0]), between)
+    blocks = rescale(matrix, squares, np.array([1.0, 3.0]), between)
     blocks = blocks.reshape(2, 2, 2, 2)
     np.testing.assert_allclose(blocks[:, 1, :, 1], 3 * between)
     np.testing.assert_allclose(blocks[:, 0, :, 0], np.eye(2))

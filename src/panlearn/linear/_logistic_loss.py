@@ -21,7 +21,7 @@ from scipy import sparse
 
 from panlearn.core.columns import FAST
 from panlearn.core.jit import jit
-from panlearn.core.short_rows import softmax
+from panlearn.core.short_rows import shifted, softmax
 from panlearn.core.statistics import Sums
 
 NO_WEIGHT = np.empty(0)
@@ -90,7 +90,7 @@ class LossAndCurvature(Sums):
         first = Loss.of(X, y, weight, coef, intercept, centre)
         if centre is not None:
             intercept = intercept - coef @ centre
-        sample = _standard(X[::stride], mean, scale)
+        sample = standard(X[::stride], mean, scale)
         some = None if weight is None else weight[::stride]
         hessian = _hessian(sample, probabilities(X[::stride], coef, intercept), some)
         weights = np.ones(len(sample), X.dtype) if some is None else some
@@ -100,7 +100,8 @@ class LossAndCurvature(Sums):
 
 def scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
     """Z = X W' + b as a new C-ordered array of shape (n, k)."""
-    return np.ascontiguousarray(X @ coef.T) + np.asarray(intercept, dtype=coef.dtype)
+    Z = np.ascontiguousarray(X @ coef.T)
+    return shifted(Z, np.asarray(intercept, dtype=coef.dtype), out=Z)
 
 
 def probabilities(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
@@ -116,7 +117,7 @@ def from_scores(Z: np.ndarray) -> np.ndarray:
     return softmax(Z)
 
 
-def _standard(X: Any, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def standard(X: Any, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """(X - mean) / scale with a column of ones; dense, in the floats of X."""
     rows = np.empty((X.shape[0], X.shape[1] + 1), dtype=X.dtype)
     rows[:, :-1] = X.toarray() if sparse.issparse(X) else X
@@ -145,6 +146,23 @@ def _hessian(rows: np.ndarray, p: np.ndarray, weight: np.ndarray | None) -> np.n
             hessian[a, :, a] += block
             hessian[b, :, b] += block
     return hessian.reshape(k * d, k * d)
+
+
+def rescale(
+    matrix: np.ndarray, squares: np.ndarray, whole: np.ndarray, between: np.ndarray
+) -> np.ndarray:
+    """Scale the columns of X in a sampled curvature (k d, k d) to all rows.
+
+    The factor turns the sum of squares of a column in the sample into its mean over all rows. All
+    classes share it, so that a shift of all scores keeps its curvature of zero. A column that the
+    sample lacks gets the curvature at the constant prediction, `between` the classes.
+    """
+    k, d = len(between), len(whole)
+    factor = np.sqrt(np.divide(whole, squares, out=np.zeros(d), where=squares > 0))
+    scaled = (factor[:, None, None] * factor) * matrix.reshape(k, d, k, d)
+    for j in np.flatnonzero((squares <= 0) & (whole > 0)):
+        scaled[:, j, :, j] = between * whole[j]
+    return scaled.reshape(k * d, k * d)
 
 
 @jit(fastmath=FAST)

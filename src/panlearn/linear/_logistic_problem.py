@@ -17,11 +17,11 @@ from scipy import sparse
 
 from panlearn.core.columns import Columns
 from panlearn.core.map_reduce import map_reduce
-from panlearn.core.memory import available, require_memory
+from panlearn.core.memory import SMALL, available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
-from panlearn.linear._logistic_loss import Loss, LossAndCurvature
+from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
@@ -30,6 +30,9 @@ DENSE = 2000
 SAMPLE = 100
 # A multiplication in a product of two matrices takes this share of one in a pass over the rows.
 PRODUCT = 1 / 64
+# A Hessian that costs more passes than this is known by its products alone, with so many columns
+# at most, of whose scatter the eigenvalues are needed.
+DEAR, WIDE = 2, 500
 
 
 def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, weight: Any) -> Any:
@@ -144,6 +147,37 @@ class LogisticProblem:
         return part
 
     @property
+    def by_products(self) -> bool:
+        """Whether products tell the curvature sooner, and the rows may be in memory once more.
+
+        Without a penalty nothing bounds the number of products that a step takes.
+        """
+        rows = self._rows
+        if self.k == 1 or self.l1 or self.alpha == 0:
+            return False
+        if not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+            return False
+        n = rows.X.shape[0]
+        needed = 16 * n * (self.d + 8 + self.k)
+        fits = needed <= SMALL or needed < available()
+        return self.patience > DEAR and self.d <= min(WIDE, n) and fits
+
+    def single_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows as the unknowns weigh them, and their shares of the mean, in single precision.
+
+        Columns of zeros fill them up to a width that is multiplied faster.
+        """
+        rows = self._rows
+        assert isinstance(rows, ArrayRows)  # by_products was asked
+        n, width = rows.X.shape[0], self.d + 1
+        X = np.zeros((n, width + -width % 8), np.float32)
+        X[:, :width] = standard(rows.X, self.mean, self.scale)
+        if not self.fit_intercept:
+            X[:, self.d] = 0
+        weight = np.ones(n) if rows.weight is None else rows.weight
+        return X, (weight / self.total).astype(np.float32)
+
+    @property
     def by_columns(self) -> bool:
         """Whether two classes are in memory, and their columns may be there once more."""
         rows = self._rows
@@ -236,7 +270,7 @@ class LogisticProblem:
             at |= dict(mean=self.mean, scale=self.scale, stride=self._stride)
             found = self._sum(functools.partial(LossAndCurvature.of, **at))
             whole = np.append(self._spread / self.scale**2, 1.0)
-            scaled = _rescale(found.hessian, found.squares, whole, self._between)
+            scaled = rescale(found.hessian, found.squares, whole, self._between)
             curvature = self._finish(scaled)
             self._stride = max(1, self._stride // 4)  # the next one, if there is, has to be better
         else:
@@ -260,16 +294,25 @@ class LogisticProblem:
         """The Hessian at the best constant prediction: (diag p - p p') kron the scatter of X."""
         if not self.dense:
             return self._finish(np.outer(np.diag(self._between), np.ones(self.d + 1)))
+        return self._finish(np.kron(self._between, self.scatter()))
+
+    def scatter(self) -> np.ndarray:
+        """The mean product of the columns, scaled, and of one of ones; of a sample of the rows."""
         sample = self._sum(functools.partial(_sampled_moments, stride=self._stride))
         second = sample.scatter if self.fit_intercept else sample.raw
         within = np.eye(self.d + 1)
-        within[:-1, :-1] = _rescale(second, np.diag(second), self._spread, np.eye(1))
+        within[:-1, :-1] = rescale(second, np.diag(second), self._spread, np.eye(1))
         within[:-1, :-1] /= np.outer(self.scale, self.scale)
-        return self._finish(np.kron(self._between, within))
+        return within
+
+    @property
+    def ridge(self) -> np.ndarray:
+        """The curvature of the penalty for the unknowns of a class."""
+        return np.append(self.alpha / self.scale**2, 0.0)
 
     def _finish(self, curvature: np.ndarray) -> np.ndarray:
         """Add the penalty, and what leaves every step as it is but makes the matrix definite."""
-        ridge = np.tile(np.append(self.alpha / self.scale**2, 0.0), self.k)
+        ridge = np.tile(self.ridge, self.k)
         if not self.dense:
             return curvature.ravel() + ridge
         curvature[np.diag_indices(len(ridge))] += ridge
@@ -284,20 +327,3 @@ class LogisticProblem:
             curvature[fixed] = curvature[:, fixed] = 0.0
             curvature[fixed, fixed] = 1.0
         return curvature
-
-
-def _rescale(
-    matrix: np.ndarray, squares: np.ndarray, whole: np.ndarray, between: np.ndarray
-) -> np.ndarray:
-    """Scale the columns of X in a sampled curvature (k d, k d) to all rows.
-
-    The factor turns the sum of squares of a column in the sample into its mean over all rows. All
-    classes share it, so that a shift of all scores keeps its curvature of zero. A column that the
-    sample lacks gets the curvature at the constant prediction, `between` the classes.
-    """
-    k, d = len(between), len(whole)
-    factor = np.sqrt(np.divide(whole, squares, out=np.zeros(d), where=squares > 0))
-    scaled = (factor[:, None, None] * factor) * matrix.reshape(k, d, k, d)
-    for j in np.flatnonzero((squares <= 0) & (whole > 0)):
-        scaled[:, j, :, j] = between * whole[j]
-    return scaled.reshape(k * d, k * d)

@@ -23,6 +23,7 @@ from panlearn.linear._logistic_loss import from_scores
 from panlearn.linear._logistic_problem import LogisticProblem
 from panlearn.linear._logistic_steps import Part, Surrogate
 from panlearn.linear._newton_columns import minimise_by_columns
+from panlearn.linear._newton_products import ManyClasses
 from panlearn.linear._quasi_newton import Steps, minimise
 from panlearn.linear._working_sets import minimise_by_working_sets
 
@@ -89,10 +90,12 @@ class LogisticRegression(LinearClassifier, Iterative):
     a Newton method that computes a Hessian only when it pays: it starts from that of the best
     constant prediction (with many rows, from a solution on a sample of them), brings it up to date
     by BFGS after each pass, and renews it, from a sample at first, when steps get slow. A pass
-    costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. With l1 the quadratic model is
+    costs :math:`O(n d k)` and a renewal :math:`O(n d^2 k^2)`. Where that is dear, as with many
+    classes, and dense rows are in memory, an l2 fit finds each Newton step by conjugate gradients,
+    from products with the Hessian that cost less than a pass. With l1 the quadratic model is
     minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
-    Hessian is a diagonal, which makes it L-BFGS, and l1 works on the columns: two classes in memory
-    by coordinate descent and conjugate gradients on all of them, else on the few that can be
+    Hessian is else a diagonal, which makes it L-BFGS, and l1 works on the columns: two classes in
+    memory by coordinate descent and conjugate gradients on all of them, else on the few that can be
     active, which is slow where thousands stay.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
@@ -116,6 +119,9 @@ class LogisticRegression(LinearClassifier, Iterative):
 
     G.-X. Yuan, C.-H. Ho and C.-J. Lin (2012). An improved GLMNET for l1-regularized logistic
     regression. Journal of Machine Learning Research 13.
+
+    C.-J. Lin, R. C. Weng and S. S. Keerthi (2008). Trust region Newton method for large-scale
+    logistic regression. Journal of Machine Learning Research 9.
 
     D. J. Spiegelhalter and S. L. Lauritzen (1990). Sequential updating of conditional probabilities
     on directed graphical structures. Networks 20(5). doi:10.1002/net.3230200507
@@ -175,7 +181,8 @@ class LogisticRegression(LinearClassifier, Iterative):
         x = problem.start(self.coef_, self.intercept_) if warm else problem.start()
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))
         curvature = None
-        if not (warm and problem.dense):
+        by_products = problem.by_products
+        if not by_products and not (warm and problem.dense):
             x, curvature = _first(problem, x)
         loop = Iterations(self, max_iter=self.max_iter, tol=tol, rows=rows)
         endless = False
@@ -184,6 +191,11 @@ class LogisticRegression(LinearClassifier, Iterative):
                 x = minimise_by_columns(problem, x, loop, tol=tol)
             elif problem.l1 and not problem.dense:
                 x = minimise_by_working_sets(problem, x, loop, max_iter=self.max_iter, tol=tol)
+            elif by_products:
+                # a start worse than none may lie where the loss is straight, and Newton is lost
+                if warm:
+                    x = min(problem.start(), x, key=lambda start: problem.evaluate(start)[0])
+                x, _ = minimise(ManyClasses(problem, tol), x, None, loop)
             else:
                 x, step = minimise(problem, x, curvature, loop)
                 endless = np.isinf(self.C) and bool(np.abs(step).max() > 1e-3)
