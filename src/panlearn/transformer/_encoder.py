@@ -120,16 +120,18 @@ class Block(nn.Module):
         other: Other | None = None,
         *,
         other_mask: Tensor | None = None,
+        first_alone: bool = False,
         **look: Any,
     ) -> Tensor:
         """Give the next states; `look` goes to the attention of the sequence to itself.
 
-        `other` is the other sequence: its states, or what `CrossAttention.keep` made of them.
+        `other` is the other sequence: its states, or what `CrossAttention.keep` made of them. With
+        `first_alone` only the state of the first token is made, shape (batch, width).
         """
         x = self.attention(x, **look)
         if self.cross is not None:
             x = self.cross(x, other, mask=other_mask)
-        return self.feed_forward(x)
+        return self.feed_forward(x[:, 0] if first_alone else x)
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Say who looks at whom in the sequence itself, shape (batch, n_heads, n, n)."""

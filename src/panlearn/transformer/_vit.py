@@ -85,9 +85,7 @@ class VisionEncoder(nn.Module):
         *before, last = self.blocks
         for block in before:
             x = block(x)
-        # what follows is of each token by itself, and that of the class alone is read
-        x = last.feed_forward(last.attention(x)[:, 0])
-        return self.head(self.norm(x))
+        return self.head(self.norm(last(x, first_alone=True)))  # nothing else is read
 
     def attention_maps(self, images: Tensor) -> Tensor:
         """Say who looks at whom, shape (n_layers, n, n_heads, 1 + N, 1 + N)."""
