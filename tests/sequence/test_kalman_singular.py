@@ -170,3 +170,28 @@ def test_em_learns_the_noise_of_an_autoregression_with_gaps():
     # of 1200 or so values seen, a standard error of sqrt(2 / 1200)
     assert model.transition_covariance_[0, 0] == pytest.approx(1.0, abs=0.12)
     assert model.score(Y) > truth.score(Y) - 1e-3
+
+
+def test_what_is_known_for_certain_stays_so():
+    """What rounding leaves of a state that was seen exactly is no deviation of the next one."""
+    model = KalmanFilter.from_matrices(
+        [[0.0, -1.0], [-1.0, -1.0]],
+        [[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]],
+        [[0.0, 0.0], [0.0, 2.0]],
+        [[4.0, 0.0, 4.0], [0.0, 0.0, 0.0], [4.0, 0.0, 4.0]],
+        initial_mean=[-1.0, -1.0],
+        initial_covariance=[[1.0, 1.0], [1.0, 1.0]],
+    )
+    gap = np.nan
+    Y = np.array(
+        [
+            [0.859460532447061, gap, gap],
+            [0.24031756300007023, gap, -3.5534638893710673],
+            [-8.806740149815376, 4.156678600537707, -4.2871644011111],
+        ]
+    )
+    assert model.filter(Y)[1][1, 1, 1] == 0  # half the difference of what is seen
+    mean, cov = law_of_all(model, 3)
+    seen = ~np.isnan(Y)
+    law = given_values(mean, cov, 6 + np.flatnonzero(seen.ravel()), Y[seen])
+    np.testing.assert_allclose(model.smooth(Y)[0].ravel(), law[0][:6], atol=1e-12)

@@ -52,6 +52,22 @@ def triangularise(A: np.ndarray, rows: int, columns: int, scale: np.ndarray) -> 
 
 
 @jit(_nrt=False)
+def clear(A: np.ndarray, rows: int, first: int, place: int, scale: np.ndarray) -> None:
+    """Empty rows from `first` on, right of `place`, where all that is left there is rounding.
+
+    A row without a pivot may still have such numbers below the pivots of others, and what depends
+    on that row alone would take them for its own.
+    """
+    for i in range(first, first + rows):
+        total = 0.0
+        for c in range(place, place + rows):
+            total += A[i, c] * A[i, c]
+        if np.sqrt(total) <= ROUNDING * scale[i]:
+            for c in range(place, place + rows):
+                A[i, c] = 0.0
+
+
+@jit(_nrt=False)
 def rank_of(A: np.ndarray, rows: int) -> int:
     """How many of the first rows of an echelon form have a pivot."""
     rank = 0

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.sequence._echelon import divide, rank_of, sizes, triangularise
+from panlearn.sequence._echelon import clear, divide, rank_of, sizes, triangularise
 from panlearn.sequence._kalman_work import Work, put, put_matrix
 
 # Two covariances in a row that differ by less are the fixed point of the recursion.
@@ -106,6 +106,7 @@ def update(
             A[seen + i, m + j] = S[i, j]
     triangularise(A, seen + n, m + n, scale)
     rank = rank_of(A, seen)
+    clear(A, n, seen, rank, scale)
     for i in range(n):
         for j in range(n):
             S[i, j] = A[seen + i, rank + j] if j <= i else 0.0
@@ -164,11 +165,13 @@ def predict(
                 A[n + i, j] = S[i, j]
                 A[n + i, n + j] = 0.0
     triangularise(A, 2 * n if back else n, 2 * n, scale)
+    clear(A, n, 0, 0, scale)
     for i in range(n):
         for j in range(n):
             S_ahead[i, j] = A[i, j] if j <= i else 0.0
     if back:
         rank = rank_of(A, n)
+        clear(A, n, n, rank, scale)
         for i in range(n):
             for j in range(n):
                 D[i, j] = A[n + i, rank + j] if j <= i else 0.0

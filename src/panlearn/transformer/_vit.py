@@ -73,7 +73,8 @@ class VisionEncoder(nn.Module):
         """Patches as tokens after that of the class, with their places, (n, 1 + N, width)."""
         high, wide = self.patches.kernel_size
         tiles = images.unfold(2, high, high).unfold(3, wide, wide)  # what is left over is dropped
-        tiles = tiles.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+        # without gaps, so that the same images give the same bits however they lie in memory
+        tiles = tiles.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2).contiguous()
         # a convolution of patches that do not overlap is a product, which is quicker
         x = F.linear(tiles, self.patches.weight.flatten(1), self.patches.bias)
         x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1) + self.positions
