@@ -21,6 +21,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from panlearn.core import interpretation
+from panlearn.core.interrupts import interrupted, interruption
 
 _FILES: set[str] = set()  # those with kernels
 _DIGESTS: dict[str, str] = {}  # of each of them, those that it calls included
@@ -149,11 +150,10 @@ class Kernel:
         # made once, whichever thread asks first; later ones find it without coming here
         if name not in ("entry", "part"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        from panlearn.core import compilation
-
+        make = getattr(_compilation(), name)
         with _LOCK:
             if name not in vars(self):
-                setattr(self, name, getattr(compilation, name)(self.py_func, self.targetoptions))
+                setattr(self, name, make(self.py_func, self.targetoptions))
             return vars(self)[name]
 
     @property
@@ -167,6 +167,15 @@ class Kernel:
     def signatures(self) -> list[Any]:
         """The types of arguments that it was compiled or read for in this process."""
         return list(self.entry.signatures) if "entry" in vars(self) else []
+
+
+def _compilation() -> Any:
+    """Import Numba to the end, for after half of it no import ever works; then Ctrl-C is raised."""
+    with interruption() as asked:
+        from panlearn.core import compilation
+    if asked.is_set() and not interrupted():  # a loop around this listens itself
+        raise KeyboardInterrupt
+    return compilation
 
 
 def digest(function: FunctionType) -> str:
