@@ -1,5 +1,6 @@
 """Ctrl-C, once and twice, in every kind of loop: what was learned is kept, or nothing changes."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -46,6 +47,7 @@ def listening(monkeypatch):
 @pytest.fixture
 def press(listening):
     """Press Ctrl-C at the beginning of each loop, so that it ends after its first pass."""
+    importlib.import_module("panlearn.core.compilation")  # listens too, as long as it is imported
     real = signal.signal
 
     def begin(number, handler):
