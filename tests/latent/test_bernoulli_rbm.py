@@ -51,6 +51,29 @@ def test_energies_and_likelihoods_are_those_of_the_table(rng, hidden, visible):
     assert model.score(V) == pytest.approx(pseudo.mean())
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [0.3, 30.0, 3000.0])
+@pytest.mark.parametrize("bits", [True, False])
+def test_pseudo_likelihoods_are_those_of_energies_however_large(rng, scale, bits, dtype):
+    W = (scale * rng.standard_normal((40, 6))).astype(dtype)
+    b, c = rng.standard_normal(6).astype(dtype), rng.standard_normal(40).astype(dtype)
+    V = rng.random((2000, 6)).astype(dtype)
+    V = np.round(V) if bits else V
+
+    def energy(v):
+        return -v @ b - np.logaddexp(0, v @ W.T.astype(float) + c).sum(axis=1)
+
+    expected, wide = np.zeros(len(V)), V.astype(float)
+    for i in range(6):
+        turned = wide.copy()
+        turned[:, i] = 1 - turned[:, i]
+        expected -= np.logaddexp(0, energy(wide) - energy(turned))
+    tolerance = 1e-9 if dtype == np.float64 else 2e-4
+    atol = tolerance * max(1.0, np.abs(expected).max())
+    found = Layers(W, b, c).pseudo_log_likelihood(V)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=atol)
+
+
 def test_gibbs_leaves_the_law_of_the_model_as_it_is(rng):
     model, joint = machine(rng, 2, 3)
     p = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))

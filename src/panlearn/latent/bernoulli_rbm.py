@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.estimator import Estimator, fitting
@@ -309,17 +309,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         self._require_fitted()
         X = self._rows(X, reset=False)
-        W, b, c = self._layers
-        out = np.empty(len(X), dtype=X.dtype)
-        step = max(1, (1 << 20) // W.size)
-        for i in range(0, len(X), step):
-            v = X[i : i + step]
-            turn = 1 - 2 * v
-            z = (v @ W.T + c)[:, None]
-            turned = z + turn[:, :, None] * W.T
-            rise = (np.logaddexp(0, z) - np.logaddexp(0, turned)).sum(axis=2) - b * turn
-            out[i : i + step] = log_expit(rise).sum(axis=1)
-        return out
+        return self._layers.pseudo_log_likelihood(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Give the mean pseudo-log-likelihood of rows.
