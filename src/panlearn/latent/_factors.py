@@ -74,54 +74,61 @@ class Observed(Sums):
         return cls(float(w.sum()), w @ seen, w @ np.where(seen, rows, 0.0))
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """Of z given rows less the mean: the means (n, k), and the covariance (k, k).
+class Known:
+    """The law of z given some entries of a row, by default all: its covariance (k, k), its gain.
 
-    `root` is the Cholesky factor of the precision; loadings and noise are those of what is known.
+    `root` is the Cholesky factor of the precision; mean, loadings and noise are those of what is
+    seen.
     """
 
-    centred: np.ndarray
-    means: np.ndarray
-    covariance: np.ndarray
-    root: np.ndarray
-    loadings: np.ndarray
-    noise: np.ndarray
+    def __init__(self, at: Factors, seen: np.ndarray | None = None) -> None:
+        self.at, self.seen = at, np.ones(len(at.mean), dtype=bool) if seen is None else seen
+        self.mean, self.loadings, self.noise = (values[self.seen] for values in at)
+        scaled = self.loadings / self.noise[:, None]
+        precision = self.loadings.T @ scaled
+        precision[np.diag_indices_from(precision)] += 1
+        self.root = linalg.cholesky(precision, lower=True, check_finite=False)
+        one = np.eye(len(precision))
+        self.covariance = linalg.cho_solve((self.root, True), one, check_finite=False)
+        self.gain = scaled @ self.covariance
+
+
+class Posterior:
+    """Of z given rows, which have what is known: the means (n, k), and the covariance (k, k)."""
+
+    def __init__(self, known: Known, rows: np.ndarray) -> None:
+        self._known, self.covariance = known, known.covariance
+        self._centred = shifted(rows, -known.mean)
+        self.means = self._centred @ known.gain
 
     @property
     def log_density(self) -> np.ndarray:
         """Of each row, (n,); not asked for where the means are all that is wanted."""
         # |x - μ|² in the metric of the model as a sum of squares, which loses no digits
-        residual = self.centred - self.means @ self.loadings.T
+        noise = self._known.noise
+        residual = self._centred - self.means @ self._known.loadings.T
         with np.errstate(over="ignore"):  # an infinite distance is a density of zero
-            distance = (residual / np.sqrt(self.noise)) ** 2 @ np.ones(len(self.noise))
+            residual /= np.sqrt(noise)
+            distance = np.einsum("ij,ij->i", residual, residual)
             distance += np.einsum("ij,ij->i", self.means, self.means)
-        log_det = 2 * np.log(np.diag(self.root)).sum() + np.log(self.noise).sum()
-        return -0.5 * (distance + log_det + len(self.noise) * LOG_2PI)
+        log_det = 2 * np.log(np.diag(self._known.root)).sum() + np.log(noise).sum()
+        return -0.5 * (distance + log_det + len(noise) * LOG_2PI)
 
 
-def posterior(at: Factors, rows: np.ndarray, seen: np.ndarray) -> Posterior:
-    """Infer the factors of rows of which only the entries `seen` are known; `rows` has these."""
-    loadings, noise = at.loadings[seen], at.noise[seen]
-    scaled = loadings / noise[:, None]
-    precision = loadings.T @ scaled
-    precision[np.diag_indices_from(precision)] += 1
-    root = linalg.cholesky(precision, lower=True, check_finite=False)
-    covariance = linalg.cho_solve((root, True), np.eye(len(precision)), check_finite=False)
-    centred = shifted(rows, -at.mean[seen])
-    means = centred @ (scaled @ covariance)
-    return Posterior(centred, means, covariance, root, loadings, noise)
+def inferred(known: Known, X: Any) -> Iterator[tuple[Any, np.ndarray, Posterior]]:
+    """Cut rows by what they miss: (indices or a slice, entries seen, posterior).
 
-
-def inferred(at: Factors, X: Any) -> Iterator[tuple[Any, np.ndarray, Posterior]]:
-    """Cut rows by what they miss: (indices or a slice, entries seen, posterior)."""
+    `known` is the law given all entries, or some.
+    """
     for start in range(0, X.shape[0], CHUNK):
         rows = _dense(X[start : start + CHUNK])
         for index, seen in by_pattern(rows):
-            whole = len(index) == len(rows) and seen.all()
-            place = slice(start, start + len(rows)) if whole else start + index
-            known = rows if whole else rows[np.ix_(index, seen)]
-            yield place, seen, posterior(at, known, seen)
+            if not np.array_equal(seen, known.seen):
+                known = Known(known.at, seen)
+            if len(index) == len(rows) and seen.all():
+                yield slice(start, start + len(rows)), seen, Posterior(known, rows)
+            else:
+                yield start + index, seen, Posterior(known, rows[np.ix_(index, seen)])
 
 
 def expect(
@@ -133,7 +140,7 @@ def expect(
     total, log_likelihood, count = 0.0, 0.0, np.zeros(groups)
     every = np.zeros((k + 1, k + 1))
     gram, cross, square = np.zeros((groups, k + 1, k + 1)), np.zeros((d, k + 1)), np.zeros(d)
-    for index, seen, found in inferred(at, X):
+    for index, seen, found in inferred(Known(at), X):
         n = len(found.means)
         w = np.ones(n) if weight is None else weight[index].astype(float)
         total += float(w.sum())

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from panlearn.core.capabilities import ANYWHERE, Capabilities
+from panlearn.core.derived import derived
 from panlearn.core.em import expectation_maximisation
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
@@ -21,7 +22,15 @@ from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, RootMoments
 from panlearn.core.validation import read_rows
 from panlearn.latent._extremes import checked_rows, floats, log_floats
-from panlearn.latent._factors import Factors, FactorSums, Observed, expect, inferred, variances
+from panlearn.latent._factors import (
+    Factors,
+    FactorSums,
+    Known,
+    Observed,
+    expect,
+    inferred,
+    variances,
+)
 from panlearn.latent._likelihood import Likelihood
 from panlearn.latent._rows import coordinates
 
@@ -153,7 +162,7 @@ class LinearGaussian(
         """
         X = self._check(X)
         out = np.empty((X.shape[0], len(self.components_)))
-        for index, _, found in inferred(self._factors(), X):
+        for index, _, found in inferred(self._complete, X):
             out[index] = found.means
         return floats(out, X.dtype, "the factors")
 
@@ -186,7 +195,7 @@ class LinearGaussian(
         """
         X = self._check(X)
         out = np.empty(X.shape[0])
-        for index, _, found in inferred(self._factors(), X):
+        for index, _, found in inferred(self._complete, X):
             out[index] = found.log_density
         return log_floats(out, X.dtype)
 
@@ -202,9 +211,9 @@ class LinearGaussian(
         -------
         ndarray of shape (n_samples, n_features)
         """
-        X, at = self._check(X, accept_sparse=False), self._factors()
+        X, at = self._check(X, accept_sparse=False), self._complete.at
         out = np.array(X, dtype=float)
-        for index, seen, found in inferred(at, X):
+        for index, seen, found in inferred(self._complete, X):
             if not seen.all():
                 guess = at.mean[~seen] + found.means @ at.loadings[~seen].T
                 out[np.ix_(index, ~seen)] = guess
@@ -258,6 +267,11 @@ class LinearGaussian(
         self._require_fitted()
         mean, loadings = self.mean_.astype(float), self.components_.T.astype(float)
         return Factors(mean, loadings, self._noise())
+
+    @derived("mean_", "components_", "noise_variance_")
+    def _complete(self) -> Known:
+        """The law of the factors of rows that miss nothing."""
+        return Known(self._factors())
 
     def _check(self, X: Any, accept_sparse: Any = "csr") -> Any:
         self._require_fitted()
