@@ -37,12 +37,13 @@ print(model.analogy("queen of Stag", "knight of Stag", "queen of Lion", topn=3))
 people = [f"{rank} of {house}" for house in houses for rank in ranks]
 at = PCA(2).fit_transform(model.vectors(people)).reshape(5, 2, 2)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-for house, (queen, knight) in zip(houses, at, strict=True):
+for i, (house, (queen, knight)) in enumerate(zip(houses, at, strict=True)):
     left.annotate("", knight, queen, arrowprops={"arrowstyle": "->", "color": "grey"})
-    left.plot(*np.transpose([queen, knight]), "o", label=house)
+    left.plot(*np.transpose([queen, knight]), "o")
+    on_the_way = queen + (i + 1) / 6 * (knight - queen)
+    left.text(*on_the_way, house, ha="center", va="bottom")
 for rank, place in zip(ranks, at.mean(axis=0), strict=True):
     left.text(place[0], at[..., 1].max() + 0.15, f"{rank}s", ha="center", style="italic")
-left.legend(title="house", loc="center")
 left.set(xlabel="first component", ylabel="second component", title="people, as vectors")
 left.margins(0.12)
 right.plot(np.arange(1, 16), model.history_["loss"], "o-")

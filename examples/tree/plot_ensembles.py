@@ -21,7 +21,7 @@ X_new, y_new = make_moons(4000, noise=0.35, random_state=1)
 models = {
     "one tree": DecisionTreeClassifier(),
     "random forest of 200": RandomForestClassifier(200, random_state=0),
-    "AdaBoost of 50 stumps": AdaBoostClassifier(n_estimators=50),
+    "50 boosted stumps": AdaBoostClassifier(n_estimators=50),
 }
 
 # %%
@@ -33,7 +33,10 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     model.fit(X, y)
     surface = model.predict_proba(grid.reshape(-1, 2))[:, 1].reshape(150, 150)
     ax.contourf(grid[..., 0], grid[..., 1], surface, np.linspace(0, 1, 11), cmap="RdBu", alpha=0.8)
-    ax.scatter(*X.T, c=y, cmap="RdBu", s=12, edgecolor="k", linewidth=0.4)
+    for label, marker, colour in ((0, "^", "#fddbc7"), (1, "o", "#d1e5f0")):
+        ax.scatter(
+            *X[y == label].T, s=18, marker=marker, color=colour, edgecolor="k", linewidth=0.5
+        )
     ax.set(title=f"{name}: {model.score(X_new, y_new):.3f} on new rows", xlabel="$x_1$")
 axes[0].set_ylabel("$x_2$")
 plt.show()
