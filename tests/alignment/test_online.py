@@ -2,9 +2,6 @@
 
 import copy
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -340,17 +337,8 @@ def test_bad_data_are_named(model):
         GRPO(model, count_a, strategy="fsdp").fit(["a"])
 
 
-SCRIPT = """
-import sys
-import torch
-sys.path.insert(0, sys.argv[1])
-from test_online import learn
-torch.set_num_threads(1)
-learn(sys.argv[2])
-"""
-
-
-def learn(out):
+def tune_all(out):
+    """For tests/neural/test_processes.py, where two processes do what one does."""
     model = GPT(GPTConfig(1, 8, 1, 9), max_steps=1, random_state=1, optimizer="sgd")
     model.fit(np.array([0, 1, 2, 3, 4] * 8))
     model.end_tokens_ = (4,)
@@ -375,26 +363,3 @@ def learn(out):
     }.items():
         found[name] = {k: torch.tensor(v) for k, v in tuned.weights_.items()}
     torch.save(found, f"{out}{os.environ.get('RANK', '')}")
-
-
-@pytest.mark.slow
-def test_two_processes_learn_as_one(tmp_path, library):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    done = subprocess.run(
-        [*torchrun, str(script), str(Path(__file__).parent), str(tmp_path / "two")],
-        capture_output=True,
-        text=True,
-        timeout=1800,  # a process that hangs, not a busy machine
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    library.quietly(lambda: learn(tmp_path / "one"))
-    alone = torch.load(tmp_path / "one", weights_only=True)
-    for rank in "01":
-        both = torch.load(tmp_path / f"two{rank}", weights_only=True)
-        for tuner, weights in alone.items():
-            for name, value in weights.items():
-                torch.testing.assert_close(both[tuner][name], value, rtol=0, atol=1e-6, msg=name)

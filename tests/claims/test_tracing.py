@@ -1,4 +1,5 @@
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 from panlearn.bayes import GaussianMixtureClassifier
 from panlearn.claims.tracing import record
+from panlearn.core.jit import watchers
 from panlearn.kernel.kernels import RBF
 from panlearn.latent import PCA, GaussianMixture
 from panlearn.linear import Ridge
@@ -71,3 +73,17 @@ def test_it_ends_with_the_block_also_after_an_error():
     assert after is outer
     Ridge().fit(X, y)
     assert not ran.methods
+
+
+def test_it_rests_while_a_kernel_is_compiled_on_this_thread():
+    with record() as ran:
+        told = watchers[-1]
+        elsewhere = threading.Thread(target=lambda: (told(True), told(False), Ridge().fit(X, y)))
+        elsewhere.start()
+        elsewhere.join()
+        told(True)
+        assert sys.getprofile() is None
+        told(False)
+        PCA(2).fit(X)
+    assert ran.methods == {"latent.PCA"}
+    assert told not in watchers

@@ -106,6 +106,10 @@ def _brief(estimator, check, library):
     if not (accurate and name in ACCURATE):
         few = BRIEF.keys() & estimator.get_params(deep=False)
         options = library.small(type(estimator)) | {name: BRIEF[name] for name in few}
+        if type(estimator).__name__ == "AdversarialTraining":  # learns as the network within it
+            from panlearn.neural import MLPClassifier
+
+            options = {"estimator": MLPClassifier(max_epochs=BRIEF["max_epochs"])}
     return clone(estimator).set_params(**options) if options else estimator
 
 

@@ -1,10 +1,6 @@
 """Players, moves, steps: the same numbers in pieces, on processes, and after a kill."""
 
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,66 +144,6 @@ def test_a_run_that_is_cut_short_and_made_longer_ends_with_the_same_bits(name, t
     for key, value in whole.items():
         np.testing.assert_array_equal(weights[key], value)
     assert resumed.history == run.history
-
-
-SCRIPT = """
-import sys
-import torch
-sys.path.insert(0, sys.argv[1])
-from test_games import play_all
-torch.set_num_threads(1)
-play_all(sys.argv[2])
-"""
-
-
-def play_all(out):
-    for name in GAMES:
-        target, objective, data = GAMES[name]()
-        # batches of 5 leave one row at times, so that a process has none
-        run = train(
-            *(target, objective, data),
-            batch_size=5,
-            max_epochs=2,
-            learning_rate=0.01,
-            random_state=3,
-            ema_decay=0.5 if name == "byol" else None,
-        )
-        states = {n: m.state_dict() for n, m in modules_of(target).items()}
-        found = {"states": states, "history": run.history}
-        torch.save(found, f"{out}{name}{os.environ.get('RANK', '')}")
-
-
-@pytest.mark.slow
-def test_two_processes_play_as_one(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    here = str(Path(__file__).parent)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "OMP_NUM_THREADS": "1",
-    }
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    done = subprocess.run(
-        [*torchrun, str(script), here, str(tmp_path / "two-")],
-        capture_output=True,
-        text=True,
-        timeout=1800,  # a process that hangs, not a busy machine
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    play_all(tmp_path / "one-")
-    for name in GAMES:
-        alone = torch.load(tmp_path / f"one-{name}", weights_only=True)
-        for rank in "01":
-            both = torch.load(tmp_path / f"two-{name}{rank}", weights_only=True)
-            for player, state in alone["states"].items():
-                close(
-                    {k: v.numpy() for k, v in state.items()},
-                    {k: v.numpy() for k, v in both["states"][player].items()},
-                )
-            for metric, values in alone["history"].items():
-                np.testing.assert_allclose(both["history"][metric], values, atol=1e-12)
 
 
 def test_a_yield_is_one_update_of_its_player_alone():

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.neural.test_games import GAMES, close, modules_of
 from torch import nn
 
 import panlearn
@@ -19,18 +20,20 @@ from panlearn.neural._estimator import DeepEstimator
 from panlearn.neural._random import seeded
 from panlearn.transformer import BERTConfig
 
-# In one go, since to start a process takes long: it imports all that it uses.
+# All in one go, since to start a process takes long; the run that loses one imports little.
 SCRIPT = """
 import sys
 import torch
+from tests.neural.test_processes import learn, learn_every, play_all
 out, lose = sys.argv[1], int(sys.argv[2])
-sys.path[:0] = sys.argv[3:]
-from conftest import Library
-from test_processes import learn, learn_every
 torch.set_num_threads(1)
 learn(out + "-ddp", "ddp", lose)
 learn(out + "-fsdp", "fsdp")
+from tests.alignment.test_online import tune_all
+from tests.conftest import Library
 learn_every(out + "-every", Library)
+play_all(out + "-play")
+tune_all(out + "-tune")
 """
 
 
@@ -95,7 +98,7 @@ def learn_every(out, library):
             if strategy == "fsdp" and hasattr(cls, "reward"):  # rollouts are refused there
                 continue
             X, y = library.problem(cls)
-            rows = slice(23)  # batches of 7 leave two for the last
+            rows = slice(9)  # a batch of 7, and two for the last
             options = library.small(cls)
             options |= {"dropout": 0.3} if "dropout" in inspect.signature(cls).parameters else {}
             if name.startswith(("BERT", "Sentence")):
@@ -111,13 +114,31 @@ def learn_every(out, library):
     torch.save(found, f"{out}{rank()}")
 
 
+def play_all(out):
+    """Play the games of test_games, with a memory of weights for one of them."""
+    found = {}
+    for name in GAMES:
+        target, objective, data = GAMES[name]()
+        # batches of 5 leave one row at times, so that a process has none
+        run = train(
+            *(target, objective, data),
+            batch_size=5,
+            max_epochs=2,
+            learning_rate=0.01,
+            random_state=3,
+            ema_decay=0.5 if name == "byol" else None,
+        )
+        states = {n: m.state_dict() for n, m in modules_of(target).items()}
+        found[name] = {"states": states, "history": run.history}
+    torch.save(found, f"{out}{rank()}")
+
+
 def launch(out, lose=0):
     path = out.parent / "script.py"
     path.write_text(SCRIPT)
-    here = Path(__file__).parent
     python = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     return subprocess.run(
-        [*python, str(path), str(out), str(lose), str(here), str(here.parent)],
+        [*python, str(path), str(out), str(lose)],
         capture_output=True,
         text=True,
         timeout=1800,  # a process that hangs, not a busy machine
@@ -206,3 +227,36 @@ def test_every_deep_estimator_learns_the_same_on_two_processes(both, library, tm
                 torch.testing.assert_close(  # float32 sums in another order
                     other[name][key], value, rtol=0, atol=1e-6, msg=f"{name} {key}"
                 )
+
+
+@pytest.mark.slow
+def test_two_processes_play_as_one(both, tmp_path):
+    with one_thread():
+        play_all(tmp_path / "alone")
+    one = results(tmp_path / "alone")
+    assert one.keys() == GAMES.keys()
+    for rank in "01":
+        other = results(f"{both}-play{rank}")
+        for name, game in one.items():
+            for player, state in game["states"].items():
+                close(
+                    {k: v.numpy() for k, v in state.items()},
+                    {k: v.numpy() for k, v in other[name]["states"][player].items()},
+                )
+            for metric, values in game["history"].items():
+                np.testing.assert_allclose(other[name]["history"][metric], values, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_two_processes_tune_as_one(both, library, tmp_path):
+    from tests.alignment.test_online import tune_all
+
+    with one_thread():
+        library.quietly(lambda: tune_all(tmp_path / "alone"))
+    one = results(tmp_path / "alone")
+    assert one.keys() == {"GRPO", "PPO", "sft", "packed", "distill"}
+    for rank in "01":
+        other = results(f"{both}-tune{rank}")
+        for tuner, weights in one.items():
+            for name, value in weights.items():
+                torch.testing.assert_close(other[tuner][name], value, rtol=0, atol=1e-6, msg=name)

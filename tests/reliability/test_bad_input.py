@@ -133,6 +133,8 @@ def test_sparse_rows_are_solved_or_refused_by_name(any_class, library):
     X = _whole(X) * (np.random.default_rng(0).random(X.shape) < 0.6)
 
     def make():
+        if any_class.__name__ == "AdversarialTraining":  # both take the same steps, few or many
+            return library.brief(any_class)
         return library.make(any_class, **_limit(any_class))
 
     @functools.cache

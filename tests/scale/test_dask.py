@@ -1,5 +1,6 @@
 """Dask collections on a cluster of two worker processes, one of which may die."""
 
+import inspect
 import os
 import threading
 import time
@@ -28,7 +29,9 @@ def client():
 
 
 def _fit(cls, library, *data, **more):
-    return library.quietly(lambda: library.make(cls).fit(*data, **more))
+    # every pass goes through the scheduler, and where the passes end is not compared
+    few = {"max_iter": 3} if "max_iter" in inspect.signature(cls).parameters else {}
+    return library.quietly(lambda: library.brief(cls, **few).fit(*data, **more))
 
 
 def _close(model, expected, library=None):

@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 
 import panlearn
 from panlearn.core.extras import MissingExtraError
+from panlearn.core.jit import watchers
 
 _PACKAGE = str(Path(panlearn.__file__).parent)
 _FAMILIES = tuple(f"{_PACKAGE}/{family}/" for family in panlearn.FAMILIES)
@@ -41,10 +43,11 @@ class Ran:
 def record() -> Iterator[Ran]:
     """Note what of the library runs in the block, on this thread.
 
-    Every call in it takes about twice as long, compiled code aside.
+    Every call in it takes about twice as long, compiled code and its compilation aside.
     """
     ran, classes, functions = Ran(), *_public()
     files: dict[str, str] = {}  # of code, the file within the library, or nothing
+    own_thread = threading.get_ident()
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
         if event != "call":
@@ -62,12 +65,19 @@ def record() -> Iterator[Ran]:
         if name is not None and name not in ran.methods and _called_by_block(frame.f_back):
             ran.methods.add(name)
 
+    def pause(compiling: bool) -> None:
+        # a compiler makes millions of calls, none of them of a method
+        if threading.get_ident() == own_thread:
+            sys.setprofile(None if compiling else profile)
+
     before = sys.getprofile()
+    watchers.append(pause)
     sys.setprofile(profile)
     try:
         yield ran
     finally:
         sys.setprofile(before)
+        watchers.remove(pause)
 
 
 def _class_of(frame: FrameType, classes: dict[type, str]) -> str | None:
