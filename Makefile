@@ -12,7 +12,7 @@ demo: .venv/.demo
 	$(BIN)/panlearn compare --report panlearn-report.html
 
 test: .venv/.dev
-	$(PATIENT) $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=build/junit.xml
+	$(PATIENT) $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 # the oldest versions of what is needed and of the extras plot and data
 oldest:
@@ -29,7 +29,9 @@ bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks growth
 
-status: test bench
+# what tests tell of methods is noted only here, since it takes time
+status: bench
+	$(MAKE) test ARGS=--junitxml=build/junit.xml
 	$(BIN)/python -m benchmarks.status
 	$(BIN)/python tools/proof.py
 

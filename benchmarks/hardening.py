@@ -47,7 +47,7 @@ def lines(junit: Path) -> list[str]:
 def main() -> None:
     junit = Path(sys.argv[1]) if len(sys.argv) > 1 else JUNIT
     if not junit.exists():
-        sys.exit(f"{junit} is missing: run `make test` first")
+        sys.exit(f"{junit} is missing: run `make status` first")
     print("\n".join(lines(junit)))
 
 

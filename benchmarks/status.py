@@ -1,6 +1,6 @@
 """``python -m benchmarks.status``: write docs/status.rst and the README's chart.
 
-Reads ``build/junit.xml`` (written by ``make test``) and ``benchmarks/results`` (written by ``make
+Reads ``build/junit.xml`` (written by ``make status``) and ``benchmarks/results`` (written by ``make
 bench``), so every figure on the page is one that a run produced.
 """
 
@@ -75,7 +75,7 @@ def outcomes(junit: Path) -> Outcomes:
         traced = {p.get("name"): (p.get("value") or "").split() for p in case.iter("property")}
         proof = name.startswith("test_claim_holds") or module.startswith("tests.parity")
         if proof and "methods" not in traced:
-            sys.exit(f"{junit} does not tell what {name} ran: run `make test` again")
+            sys.exit(f"{junit} does not tell what {name} ran: run `make status`")
         if match := re.match(r"test_check\[(\w+)\(", name):
             found.checks[match[1]] += 1
         elif match := re.match(r"test_claim_holds\[(\w+)\]", name):
@@ -138,7 +138,7 @@ def porting(junit: Path) -> list[str]:
 
 def main() -> None:
     if not JUNIT.exists():
-        sys.exit(f"{JUNIT} is missing: run `make test` first")
+        sys.exit(f"{JUNIT} is missing: run `make status` first")
     tests, (ratios, machines) = outcomes(JUNIT), benchmarks_of()
     lines = [
         INTRODUCTION,

@@ -384,6 +384,14 @@ def library():
     return Library
 
 
+@pytest.fixture(autouse=True)
+def coarse_flow(request, monkeypatch):
+    """Where no density is asked to be right, the flow of a score model takes few steps."""
+    of_behaviour = request.path.parent.name in ("contract", "reliability")
+    if of_behaviour and "ScoreModel" in request.node.name:
+        monkeypatch.setattr("panlearn.generative.score_model.STEPS", 3)
+
+
 @pytest.fixture(scope="session")
 def mixed_once():
     """Make a small table with everything that a real one has."""

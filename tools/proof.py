@@ -1,7 +1,7 @@
 """``python tools/proof.py``: write docs/proof.json, what was proved of each method.
 
 Runs every claim, and keeps the numbers that it measured and the public names that it called. The
-tests of parity are read from ``build/junit.xml``, which ``make test`` writes; without that file
+tests of parity are read from ``build/junit.xml``, which ``make status`` writes; without it
 those that were kept before are left as they are.
 """
 

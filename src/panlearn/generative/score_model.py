@@ -27,6 +27,7 @@ from panlearn.generative._sizes import Sizes, hidden_sizes
 from panlearn.neural._draws import Draws
 from panlearn.neural._moves import Objective
 
+STEPS = 40  # of the flow by which a density is found
 SMOOTH = 0.3  # deviations; what data do not vary within, unless the network says so
 
 
@@ -184,7 +185,7 @@ class ScoreModel(Density, UnconditionalModel):
         """
         X = self._examples(X)
         module, process = self.module_, PROCESSES[self.process]()
-        logs = self._by_rows(lambda x: flow_log_density(process, module, x, 40), X)
+        logs = self._by_rows(lambda x: flow_log_density(process, module, x, STEPS), X)
         return (logs - self._log_scale).astype(self.mean_.dtype, copy=False)
 
     def gradient(self, X: Any) -> np.ndarray:
