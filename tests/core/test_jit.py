@@ -260,3 +260,29 @@ def test_code_of_others_that_has_no_module_is_compiled_in_peace():
     scope = {"__name__": None}
     exec("def twice(x):\n    return 2 * x", scope)
     assert numba.njit(scope["twice"])(21) == 42
+
+
+def test_threads_that_ask_first_all_wait_for_numba():
+    script = """
+import threading
+from panlearn.core.jit import jit
+
+@jit
+def twice(x):
+    return 2 * x
+
+start, found = threading.Barrier(4), []
+
+def ask():
+    start.wait()
+    found.append(twice(21))
+
+asking = [threading.Thread(target=ask) for _ in range(4)]
+for thread in asking:
+    thread.start()
+for thread in asking:
+    thread.join()
+assert found == [42] * 4, found
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

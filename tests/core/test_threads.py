@@ -1,5 +1,6 @@
 """threads: an ordered map on any number of threads, which ends at an error or an interrupt."""
 
+import os
 import signal
 import threading
 import time
@@ -32,6 +33,40 @@ def test_items_are_shared_by_the_threads():
     meeting = threading.Barrier(3, timeout=60)
     with threads(3) as run:
         assert sorted(run(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
+
+
+def meet(n):
+    """The threads of a map, every one of which has taken part."""
+    meeting = threading.Barrier(n, timeout=60)
+
+    def who(_):
+        meeting.wait()
+        return threading.get_ident()
+
+    with threads(n) as run:
+        return set(run(who, range(n)))
+
+
+def test_threads_are_left_to_the_next_map_of_as_many():
+    first = meet(3)
+    assert len(first) == 3
+    assert meet(3) == first
+
+
+def test_maps_within_maps_have_threads_of_their_own():
+    meet(2)  # which leaves two
+    with threads(2) as run:
+        assert all(len(inner) == 2 for inner in run(lambda _: meet(2), range(4)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_starts_threads_of_its_own():
+    meet(2)
+    child = os.fork()
+    if not child:
+        os._exit(0 if len(meet(2)) == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize(("n_jobs", "n_items"), [(1, 3), (None, 3), (2, 1)])

@@ -169,10 +169,9 @@ class Kernel:
         return list(self.entry.signatures) if "entry" in vars(self) else []
 
 
+@functools.cache  # once it is there: another thread that asks waits for the same import
 def _compilation() -> Any:
     """Import Numba to the end, for after half of it no import ever works; then Ctrl-C is raised."""
-    if "panlearn.core.compilation" in sys.modules:
-        return sys.modules["panlearn.core.compilation"]
     with interruption() as asked:
         from panlearn.core import compilation
     if asked.is_set() and not interrupted():  # a loop around this listens itself

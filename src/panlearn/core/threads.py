@@ -8,9 +8,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -74,32 +74,58 @@ def threads(n_jobs: int | None = -1) -> Iterator[OrderedMap]:
     OrderedMap
         Called as `map` is, and as lazy.
     """
-    count = n_threads(n_jobs)
-    pools: list[ThreadPoolExecutor] = []  # of one, made when it is first needed
+    crew = _Crew(n_threads(n_jobs))
     with one_blas_thread():
         try:
-            yield functools.partial(_ordered, pools, count)
+            yield crew.map
         finally:
-            for pool in pools:
-                pool.shutdown(cancel_futures=True)
+            crew.leave()
 
 
-def _ordered(
-    pools: list[ThreadPoolExecutor], count: int, function: Callable[[T], R], items: Iterable[T]
-) -> Iterator[R]:
-    ahead = len(items) if isinstance(items, Sized) else count
-    if count == 1 or ahead < 2:
-        yield from map(function, items)
-        return
-    if not pools:
-        pools.append(ThreadPoolExecutor(count))
-    under_way: deque[Future[R]] = deque()
-    for item in items:
-        under_way.append(pools[0].submit(copy_context().run, function, item))
-        if len(under_way) > ahead:
+class _Crew:
+    """The threads of a context: those that the last of as many has left, or new ones.
+
+    To start a thread takes up to a millisecond, as long as a whole answer about many rows.
+    """
+
+    spare: ClassVar[dict[int, ThreadPoolExecutor]] = {}
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: ThreadPoolExecutor | None = None  # till it is needed
+        self._under_way: list[deque[Future]] = []
+
+    def map(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
+        """See `threads`."""
+        ahead = len(items) if isinstance(items, Sized) else self._count
+        if self._count == 1 or ahead < 2:
+            yield from map(function, items)
+            return
+        if self._pool is None:  # nobody else has it meanwhile, so that maps within maps do not wait
+            self._pool = self.spare.pop(self._count, None) or ThreadPoolExecutor(self._count)
+        under_way: deque[Future[R]] = deque()
+        self._under_way.append(under_way)
+        for item in items:
+            under_way.append(self._pool.submit(copy_context().run, function, item))
+            if len(under_way) > ahead:
+                yield under_way.popleft().result()
+        while under_way:
             yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
+
+    def leave(self) -> None:
+        """Wait for the calls under way, begin no other, and leave the threads to the next."""
+        if self._pool is None:
+            return
+        left = [future for futures in self._under_way for future in futures]
+        for future in left:
+            future.cancel()
+        wait(left)
+        if self.spare.setdefault(self._count, self._pool) is not self._pool:
+            self._pool.shutdown(wait=False)
+
+
+if hasattr(os, "register_at_fork"):  # a child has none of the threads
+    os.register_at_fork(after_in_child=_Crew.spare.clear)
 
 
 _blas_lock = threading.Lock()

@@ -15,6 +15,7 @@ from panlearn.latent._lloyd import CHUNK, assign
 
 FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
 SHARE = 1 << 14  # rows that a thread labels at a time
+MANY = 1 << 25  # products: with fewer, all are done before threads have gained anything
 
 
 def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
@@ -37,7 +38,7 @@ def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
     def label(part: slice) -> None:
         _label(np.ascontiguousarray(X[part]), moved, half, origin, labels[part])
 
-    if len(X) <= SHARE:  # done sooner than threads are made ready
+    if len(X) * centres.size <= MANY:
         label(slice(None))
         return labels
     with threads() as run:

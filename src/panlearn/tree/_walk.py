@@ -22,6 +22,7 @@ from panlearn.tree._features import BLOCK_ROWS, dense_blocks
 
 SIDE_BY_SIDE = 8
 IN_CACHE = 1024  # rows that stay there while all trees pass
+MANY = 1 << 19  # ways of a row through a tree: fewer are done before threads have gained anything
 SURE = 12  # steps without a look whether a row still moves, which costs half as much as the step
 
 
@@ -66,7 +67,7 @@ class Walk(NamedTuple):
         def add(block: tuple[slice, np.ndarray]) -> None:
             add_values(block[1], *self[:6], self.value, total[block[0]])
 
-        if X.shape[0] <= BLOCK_ROWS:  # done sooner than threads are made ready
+        if X.shape[0] <= BLOCK_ROWS or X.shape[0] * len(self.root) <= MANY:
             deque(map(add, dense_blocks(X)), maxlen=0)
             return total
         with threads(n_jobs) as run:
