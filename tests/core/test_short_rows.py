@@ -8,6 +8,7 @@ from panlearn.core.short_rows import (
     MANY,
     SHORT,
     TOGETHER,
+    divided,
     first_largest,
     largest,
     shifted,
@@ -31,18 +32,21 @@ def test_bits_are_those_of_numpy(rng, n_rows, n_columns, dtype):
         assert found.dtype == dtype
 
 
+@pytest.mark.parametrize(("function", "ufunc"), [(shifted, np.add), (divided, np.divide)])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kinds", ["dd", "ff", "fd", "df"])
 @pytest.mark.parametrize("n_columns", [1, 10, TOGETHER])
 @pytest.mark.parametrize("n_rows", [1, MANY + 1, 10 * TOGETHER])
-def test_rows_are_shifted_as_numpy_does_it(rng, n_rows, n_columns, kinds, order):
+def test_rows_are_shifted_and_divided_as_numpy_does_it(
+    rng, n_rows, n_columns, kinds, order, function, ufunc
+):
     rows = np.asarray(rng.standard_normal((n_rows, n_columns)), kinds[0], order=order)
     by = rng.standard_normal(n_columns).astype(kinds[1])
-    expected = rows + by
-    found = shifted(rows, by)
+    expected = ufunc(rows, by)
+    found = function(rows, by)
     assert found.dtype == expected.dtype
     assert_array_equal(found, expected)
-    assert_array_equal(shifted(rows, by[0]), rows + by[0])
+    assert_array_equal(function(rows, by[0]), ufunc(rows, by[0]))
     if kinds != "fd":
-        assert shifted(rows, by, out=rows) is rows
+        assert function(rows, by, out=rows) is rows
         assert_array_equal(rows, expected)

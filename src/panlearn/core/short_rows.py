@@ -8,19 +8,30 @@ from __future__ import annotations
 import numpy as np
 
 SHORT, MANY = 8, 500  # rows shorter than this, and more of them: fewer are done before Python is
-TOGETHER = 64  # rows that are shifted as one
+TOGETHER = 64  # rows that are shifted or divided as one
 
 
 def shifted(rows: np.ndarray, by: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The rows plus one more row; `out` is where they go, may be the rows, and lies as they do."""
+    return _with_each(np.add, rows, by, out)
+
+
+def divided(rows: np.ndarray, by: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The rows over one more row; `out` is as in `shifted`."""
+    return _with_each(np.divide, rows, by, out)
+
+
+def _with_each(
+    ufunc: np.ufunc, rows: np.ndarray, by: np.ndarray, out: np.ndarray | None
+) -> np.ndarray:
     n, d = rows.shape
     if n <= MANY or d >= TOGETHER or np.shape(by) != (d,) or not rows.flags.c_contiguous:
-        return np.add(rows, by, out=out)
+        return ufunc(rows, by, out=out)
     out = np.empty(rows.shape, np.result_type(rows, by)) if out is None else out
     whole = n - n % TOGETHER
     long, many = (whole // TOGETHER, TOGETHER * d), np.repeat(by[None], TOGETHER, axis=0).ravel()
-    np.add(rows[:whole].reshape(long), many, out=out[:whole].reshape(long))
-    np.add(rows[whole:], by, out=out[whole:])
+    ufunc(rows[:whole].reshape(long), many, out=out[:whole].reshape(long))
+    ufunc(rows[whole:], by, out=out[whole:])
     return out
 
 

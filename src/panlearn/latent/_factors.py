@@ -23,7 +23,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from panlearn.core.gaussian import by_pattern
-from panlearn.core.short_rows import shifted
+from panlearn.core.short_rows import divided, shifted
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments, Sums
 
@@ -106,9 +106,10 @@ class Posterior:
         """Of each row, (n,); not asked for where the means are all that is wanted."""
         # |x - μ|² in the metric of the model as a sum of squares, which loses no digits
         noise = self._known.noise
-        residual = self._centred - self.means @ self._known.loadings.T
+        residual = self.means @ self._known.loadings.T
+        np.subtract(self._centred, residual, out=residual)
         with np.errstate(over="ignore"):  # an infinite distance is a density of zero
-            residual /= np.sqrt(noise)
+            divided(residual, np.sqrt(noise), out=residual)
             distance = np.einsum("ij,ij->i", residual, residual)
             distance += np.einsum("ij,ij->i", self.means, self.means)
         log_det = 2 * np.log(np.diag(self._known.root)).sum() + np.log(noise).sum()

@@ -15,7 +15,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import require_memory
 from panlearn.core.mergeable import Mergeable
 from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
-from panlearn.core.short_rows import shifted
+from panlearn.core.short_rows import divided, shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
 from panlearn.core.validation import read_rows
@@ -263,10 +263,11 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
             for part, rows in row_blocks(X, BLOCK):
                 centred = shifted(rows.toarray() if sparse.issparse(rows) else rows, -mean)
                 scores = centred @ self.components_.T
-                distance[part] = _squares(scores / np.sqrt(variance))
+                distance[part] = _squares(divided(scores, np.sqrt(variance)))
                 if d > self.n_components_:
                     centred -= scores @ self.components_
-                    distance[part] += _squares(centred / np.sqrt(noise))
+                    centred /= np.sqrt(noise)
+                    distance[part] += _squares(centred)
         return log_floats(-0.5 * (distance + log_det + d * np.log(2 * np.pi)), X.dtype)
 
     def get_covariance(self) -> np.ndarray:
