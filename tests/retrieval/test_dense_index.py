@@ -157,6 +157,23 @@ def test_every_vector_is_in_the_list_of_its_nearest_centre(rng):
     np.testing.assert_array_equal(expected[lists.order], numbers)
 
 
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_a_query_looks_into_the_lists_it_says(metric, rng):
+    X, Q = clusters(rng, 600), clusters(rng, 70)
+    model = DenseIndex(metric=metric, approximation=IVF(20, n_probe=3)).fit(X)
+    V, asked, centres = X, Q, model.lists_.centres
+    if metric == "cosine":
+        V, asked = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Q))
+    own = np.linalg.norm(V[:, None] - centres, axis=2).argmin(axis=1)
+    near = -asked @ centres.T
+    if metric == "cosine":
+        near = np.linalg.norm(asked[:, None] - centres, axis=2)
+    for query, order, hits in zip(asked, near.argsort(axis=1), model.search(Q, 5), strict=True):
+        within = np.flatnonzero(np.isin(own, order[:3]))
+        best = within[np.argsort(-(V[within] @ query))[:5]]
+        assert hits.ids.tolist() == best.tolist()
+
+
 def test_small_and_saved_approximate_indexes(rng, tmp_path):
     X = clusters(rng, 300)
     model = DenseIndex(approximation=IVF()).fit(X)

@@ -244,7 +244,8 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self, queries: np.ndarray, k: int, mask: np.ndarray | None
     ) -> tuple[np.ndarray, ...]:
         n_probe = 1 if self.approximation is None else self.approximation.n_probe
-        return self.lists_.best(queries, self._listed, k, n_probe, mask)
+        cosine = self.metric == "cosine"
+        return self.lists_.best(queries, self._listed, k, n_probe, mask, of_one_length=cosine)
 
     def _recall(self, sample: int = 100, k: int = 10) -> float:
         """Compare what is found with what is nearest, for some vectors as queries."""

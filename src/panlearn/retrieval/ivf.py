@@ -14,10 +14,10 @@ from panlearn.core.parameters import Count, check_parameters
 from panlearn.core.threads import threads
 from panlearn.core.value import Value
 from panlearn.latent import KMeans
-from panlearn.retrieval._top_k import push_rows
+from panlearn.retrieval._top_k import search_lists
 
 _SAMPLE = 64  # vectors a list that the centres are learned from
-_QUERIES = 256  # of a block
+_QUERIES = 64  # of a block
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class IVF(Value):
 
     .. math::
         \text{lists}_j = \{i : j = \arg\min_c \|x_i - \mu_c\|\}, \qquad
-        \text{candidates}(q) = \bigcup_{j \in \text{the } p \text{ greatest } q \cdot \mu_j}
+        \text{candidates}(q) = \bigcup_{j \in \text{the } p \text{ least } \|q - \mu_j\|}
         \text{lists}_j
 
     Parameters
@@ -40,8 +40,10 @@ class IVF(Value):
 
     Notes
     -----
-    The centres are those of ten iterations of k-means on a sample of 64 vectors a list. A query
-    costs :math:`O(d (L + p n / L))` for L lists of n vectors, against :math:`O(d n)`.
+    For an inner product of vectors of any length, the lists are those of the p greatest
+    :math:`q \cdot \mu_j`. The centres are those of ten iterations of k-means on a sample of 64
+    vectors a list. A query costs :math:`O(d (L + p n / L))` for L lists of n vectors, against
+    :math:`O(d n)`.
 
     References
     ----------
@@ -109,35 +111,35 @@ class Lists(Value):
         return cls(centres, order, np.concatenate([[0], np.cumsum(counts)]))
 
     def best(
-        self, queries: np.ndarray, listed: np.ndarray, k: int, n_probe: int, allowed: Any
+        self,
+        queries: np.ndarray,
+        listed: np.ndarray,
+        k: int,
+        n_probe: int,
+        allowed: Any,
+        *,
+        of_one_length: bool,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Places and products of the best of the lists that are looked into, in falling order.
 
         `listed` holds the vectors one list after the other; `allowed` is a mask of places or None.
-        A place that is left over has the number of vectors.
+        Where all vectors are of one length, the greatest product is that with the nearest one, so
+        that the lists are those of the nearest centres. A place that is left over has the number of
+        vectors.
         """
         n = len(self.order)
         places = np.full((len(queries), k), n, dtype=np.int64)
         scores = np.full(places.shape, -np.inf, dtype=queries.dtype)
-        open_ = None if allowed is None else allowed[self.order]
+        open_ = np.zeros(0, dtype=bool) if allowed is None else allowed[self.order]
+        halves = (self.centres**2).sum(axis=1) / 2 if of_one_length else 0
         n_probe = min(n_probe, len(self.centres))
 
         def part(start: int) -> None:
             block = slice(start, start + _QUERIES)
-            near = queries[block] @ self.centres.T
-            probed = np.argpartition(-near, n_probe - 1, axis=1)[:, :n_probe]
-            rows = np.repeat(np.arange(len(probed)), n_probe)
-            by_list = np.argsort(probed.ravel(), kind="stable")
-            chosen, starts = np.unique(probed.ravel()[by_list], return_index=True)
-            for number, group in zip(chosen, np.split(rows[by_list], starts[1:]), strict=True):
-                low, high = self.offsets[number : number + 2]
-                asking = start + group
-                products = queries[asking] @ listed[low:high].T
-                if open_ is not None:
-                    products[:, ~open_[low:high]] = -np.inf
-                heap, values = places[asking], scores[asking]
-                push_rows(products, low, heap, values)
-                places[asking], scores[asking] = heap, values
+            far = halves - queries[block] @ self.centres.T
+            probed = np.sort(np.argpartition(far, n_probe - 1, axis=1)[:, :n_probe], axis=1)
+            within = probed, listed, self.offsets, open_
+            search_lists(queries[block], *within, places[block], scores[block])
 
         if k and n:
             with threads() as run:
