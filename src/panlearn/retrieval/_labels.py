@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,10 +110,9 @@ def as_mask(allowed: Any, labels: np.ndarray) -> np.ndarray:
 def split_hits(labels: np.ndarray, places: np.ndarray, scores: np.ndarray) -> list[Hits]:
     """One `Hits` a row of places; a place beyond the labels is none."""
     found = places < len(labels)
-    ends = np.cumsum(found.sum(axis=1))[:-1]
     ids, values = labels[places[found]], scores[found]
-    parts = zip(np.split(ids, ends), np.split(values, ends), strict=True)
-    return [Hits(*part) for part in parts][: len(places)]
+    ends = [0, *np.cumsum(found.sum(axis=1)).tolist()]
+    return [Hits(ids[start:end], values[start:end]) for start, end in pairwise(ends)]
 
 
 def check_k(k: Any) -> int:
