@@ -185,6 +185,15 @@ def test_labels_are_those_of_brute_force(rng, dtype, offset):
     np.testing.assert_array_equal(model.predict(np.asfortranarray(X)), model.labels_)
 
 
+def test_threads_label_as_one_does(rng, monkeypatch):
+    X = rng.normal(size=(1000, 3))
+    model = KMeans(5, random_state=0).fit(X)
+    labels, _ = nearest(X, model.cluster_centers_)
+    monkeypatch.setattr("panlearn.latent._nearest.MANY", 0)
+    monkeypatch.setattr("panlearn.latent._nearest.SHARE", 64)
+    np.testing.assert_array_equal(model.predict(X), labels)
+
+
 def test_of_equal_centres_the_first_is_nearest(rng):
     model = KMeans(4, init=np.array([[1.0], [0.0], [1.0], [0.0]]), max_iter=1)
     with pytest.warns(match="did not converge|fewer than n_clusters"):

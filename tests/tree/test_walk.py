@@ -12,6 +12,7 @@ from panlearn.tree import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from panlearn.tree._features import BLOCK_ROWS
 from panlearn.tree._walk import SURE, lay_out
 
 
@@ -53,10 +54,12 @@ def test_every_row_ends_in_its_leaf(data, dtype, most):
         assert_array_equal(forest.predict_proba(rows[:n]), (total / 5).astype(dtype))
 
 
-def test_layouts_and_threads_change_no_bit(data):
+def test_layouts_and_threads_change_no_bit(data, monkeypatch):
+    monkeypatch.setattr("panlearn.tree._walk.MANY", 0)  # so that threads share these few
     X, y = np.nan_to_num(data[0]), data[1].astype(float)
     forest = RandomForestRegressor(4, random_state=0).fit(X, y)
     many = np.tile(X, (400, 1))
+    assert len(many) > BLOCK_ROWS
     expected = np.tile(forest.predict(X), 400)
     assert_array_equal(forest.predict(many), expected)
     assert_array_equal(forest.set_params(n_jobs=2).predict(np.asfortranarray(many)), expected)

@@ -104,7 +104,7 @@ class _Crew:
         if self._pool is None:  # nobody else has it meanwhile, so that maps within maps do not wait
             self._pool = self.spare.pop(self._count, None) or ThreadPoolExecutor(self._count)
         under_way: deque[Future[R]] = deque()
-        self._under_way.append(under_way)
+        self._under_way = [*filter(None, self._under_way), under_way]  # what is done is forgotten
         for item in items:
             under_way.append(self._pool.submit(copy_context().run, function, item))
             if len(under_way) > ahead:

@@ -100,8 +100,7 @@ class Lists(Value):
     @classmethod
     def of(cls, centres: np.ndarray, vectors: np.ndarray) -> Lists:
         """Put vectors into the lists of centres that are known."""
-        # x · c - |c|² / 2 is greatest for the centre nearest to x
-        halves = (centres * centres).sum(axis=1) / 2
+        halves = _half_squares(centres)
         nearest = np.empty(len(vectors), dtype=np.int64)
         for low in range(0, len(vectors), 4096):
             part = slice(low, low + 4096)
@@ -131,7 +130,7 @@ class Lists(Value):
         places = np.full((len(queries), k), n, dtype=np.int64)
         scores = np.full(places.shape, -np.inf, dtype=queries.dtype)
         open_ = np.zeros(0, dtype=bool) if allowed is None else allowed[self.order]
-        halves = (self.centres**2).sum(axis=1) / 2 if of_one_length else 0
+        halves = _half_squares(self.centres) if of_one_length else 0
         n_probe = min(n_probe, len(self.centres))
 
         def part(start: int) -> None:
@@ -147,3 +146,8 @@ class Lists(Value):
         places = np.append(self.order, n)[places]
         best = np.lexsort((places, -scores), axis=-1)
         return np.take_along_axis(places, best, axis=-1), np.take_along_axis(scores, best, axis=-1)
+
+
+def _half_squares(centres: np.ndarray) -> np.ndarray:
+    """|c|² / 2: less x · c it is least for the centre nearest to x."""
+    return (centres * centres).sum(axis=1) / 2
