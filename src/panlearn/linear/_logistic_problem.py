@@ -2,11 +2,12 @@ r"""Penalised logistic regression as a problem for `_quasi_newton.minimise`.
 
 The walk takes place in coordinates that centre and scale the columns of X, in which the curvature
 is well conditioned and data of any offset and scale keep their digits; the rows themselves are
-never changed.
+never changed. Few rows of many columns are walked in coordinates of what they span.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
+from panlearn.linear._row_span import RowSpan
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
 DENSE = 2000
@@ -93,7 +95,6 @@ class LogisticProblem:
             n, self._encode = rows.X.shape[0], False
         self._rows = rows
         self._restriction: np.ndarray | None = None
-        self.dense = self.k * (self.d + 1) <= DENSE
         self.total = float(labels.count.sum())
         strength = 1 / (C * self.total) if C * self.total > 0 else np.inf
         if not np.isfinite(strength):
@@ -103,9 +104,25 @@ class LogisticProblem:
             )
         self.alpha, self.l1 = (1 - l1_ratio) * strength, l1_ratio * strength
         self.epsilon = 64 * float(np.finfo(rows.dtype).eps)
+        self._span = self._narrowed()
+        self.dense = self.k * (self.d + 1) <= DENSE
         unknowns = self.d * (1 if self.k == 1 else self.k // 2)
         self._stride = max(1, n // (SAMPLE * unknowns))
         self._describe()
+
+    def _narrowed(self) -> RowSpan | None:
+        """Put coordinates in the place of columns, if that is worth it and a copy may be made."""
+        rows = self._rows
+        if self.l1 or self.alpha == 0 or not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+            return None
+        n, nbytes = rows.X.shape[0], rows.X.nbytes
+        few = n <= max(DENSE // self.k - 1, WIDE)
+        if 2 * n > self.d or not few or not (nbytes <= SMALL or 2 * nbytes < available()):
+            return None
+        mean = self._sum(_columns, require_finite=True).mean
+        span = RowSpan.of(rows.X, mean if self.fit_intercept else np.zeros(self.d))
+        self._rows, self.d = replace(rows, X=span.coordinates), n
+        return span
 
     def _describe(self) -> None:
         """One pass for the mean and the scale of each column."""
@@ -136,8 +153,7 @@ class LogisticProblem:
             "the curvature of the columns that l1 keeps",
             "lower C, so that fewer columns stay",
         )
-        part = object.__new__(LogisticProblem)
-        vars(part).update(vars(self))
+        part = copy.copy(self)
         part.d, part.mean, part.scale = len(chosen), self.mean[chosen], self.scale[chosen]
         part._spread = self._spread[chosen]
         part.penalty = np.tile(np.append(self.l1 / part.scale, 0.0), self.k)
@@ -214,8 +230,7 @@ class LogisticProblem:
             return None
         X = rows.X[::stride]
         X = X if sparse.issparse(X) else np.ascontiguousarray(X)
-        part = object.__new__(LogisticProblem)
-        vars(part).update(vars(self))
+        part = copy.copy(self)
         part._rows, part._stride = ArrayRows(X, rows.y[::stride], weight), 1
         part.total = float(count.sum())
         return part
@@ -229,6 +244,8 @@ class LogisticProblem:
         """The unknowns of given coefficients, or of the best constant prediction."""
         x = np.zeros((self.k, self.d + 1))
         if coef is not None:
+            if self._span is not None:
+                coef, intercept = self._span.inside(coef, intercept)
             x[:, :-1] = coef * self.scale
             x[:, -1] = intercept + coef @ self.mean
         elif self.fit_intercept:
@@ -247,6 +264,8 @@ class LogisticProblem:
     def attributes(self, x: np.ndarray) -> dict[str, Any]:
         """The fitted attributes of an estimator at x."""
         coef, intercept = self.coefficients(x)
+        if self._span is not None:
+            coef, intercept = self._span.outside(coef, intercept)
         if not self.fit_intercept:
             intercept = np.zeros(self.k)
         elif self.k > 1:

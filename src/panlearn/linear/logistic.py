@@ -176,7 +176,7 @@ class LogisticRegression(LinearClassifier, Iterative):
         problem = LogisticProblem(
             rows, labels, C=self.C, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept
         )
-        shape = (problem.k, problem.d)
+        shape = (problem.k, rows.n_features)
         warm = self.warm_start and getattr(self, "coef_", np.empty(0)).shape == shape
         x = problem.start(self.coef_, self.intercept_) if warm else problem.start()
         tol = max(self.tol, 8 * float(np.finfo(rows.dtype).eps))

@@ -1,0 +1,59 @@
+r"""Few rows of many columns in coordinates of the space that they span.
+
+Coefficients under an :math:`\ell_2` penalty have no part at right angles to the rows: it would
+change no score and add to the penalty. With
+
+.. math::
+    X - \mathbf{1} \mu^\top = Z Q, \qquad Q Q^\top = I
+
+n coordinates in place of d columns, :math:`w = Q^\top v`, leave every score and norm as it is.
+
+References
+----------
+T. Hastie and R. Tibshirani (2004). Efficient quadratic regularization for expression arrays.
+Biostatistics 5(3). doi:10.1093/biostatistics/kxh010
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import get_lapack_funcs
+
+
+@dataclass(frozen=True)
+class RowSpan:
+    """Coordinates Z (n, n) of rows beside a centre (d,), and an orthonormal basis Q (n, d)."""
+
+    coordinates: np.ndarray
+    basis: np.ndarray
+    centre: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, mean: np.ndarray) -> Self:
+        r"""Span of the rows, of which there are no more than columns, or of their deviations.
+
+        A factor of the products of the rows, :math:`X X^\top = Z Z^\top`, is found with the least
+        work, but makes a basis as far from orthonormal as rounding times the condition of the
+        products. Where that may matter, reflections find both.
+        """
+        products = X @ X.T
+        at_ease = np.finfo(X.dtype).eps ** -0.25
+        if np.linalg.cond(products) <= at_ease:
+            Z = linalg.cholesky(products, lower=True, check_finite=False)
+            inverse, _ = get_lapack_funcs("trtri", (Z,))(Z, lower=True)
+            return cls(Z, inverse @ X, np.zeros(X.shape[1]))
+        Q, R = linalg.qr((X - mean.astype(X.dtype)).T, mode="economic", check_finite=False)
+        return cls(np.ascontiguousarray(R.T), Q.T, mean)
+
+    def inside(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the coordinates, and intercepts, for those of the columns."""
+        return coef @ self.basis.T, intercept + coef @ self.centre
+
+    def outside(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of the columns, and intercepts, for weights of the coordinates."""
+        coef = weights @ self.basis
+        return coef, intercept - coef @ self.centre
