@@ -179,6 +179,7 @@ def benchmark_page() -> str:
             f'<p class="note">{hidden} workloads were last measured before spreads were kept, and '
             "are not shown: <code>make bench</code> measures them again.</p>"
         )
+    text += extremes(shown)
     if growth():
         text += (
             '<h2 id="growth">Growth</h2><p>The exponent p of time ~ size<sup>p</sup>, fitted to '
@@ -188,13 +189,42 @@ def benchmark_page() -> str:
     return text + "</div>"
 
 
+def grouped(shown: list[Measured]) -> dict[str, list[Measured]]:
+    """Sort workloads by method."""
+    groups: dict[str, list[Measured]] = {}
+    for measured in shown:
+        groups.setdefault(measured.method, []).append(measured)
+    return groups
+
+
+def extremes(shown: list[Measured]) -> str:
+    """Write the worst workload of each method beside its best, from the worst of all on."""
+    rows = []
+    for method, some in grouped(shown).items():
+        if len(some) > 1:
+            some = sorted(some, key=lambda measured: measured.ratio or 0)
+            known = methods().get(method)
+            link = f'<a href="{known.page}">{escape(method)}</a>' if known else escape(method)
+            cells = "".join(
+                f"<td><b>{short(m.ratio or 0)}</b> {escape(m.workload)}</td>"
+                for m in (some[0], some[-1])
+            )
+            rows.append((some[0].ratio or 0, f'<tr><th scope="row">{link}</th>{cells}</tr>'))
+    if not rows:
+        return ""
+    body = "".join(row for _, row in sorted(rows))
+    return (
+        '<h2 id="extremes">Worst beside best</h2><p>Of each method with several workloads, the one '
+        "with the least ratio and the one with the greatest.</p>"
+        '<div class="scroll"><table><tr><th>method</th><th>worst</th><th>best</th></tr>'
+        f"{body}</table></div>"
+    )
+
+
 def _by_method(own: list[Measured]) -> str:
     """Write many workloads folded by method, each with its range and how often a peer is faster."""
-    groups: dict[str, list[Measured]] = {}
-    for measured in own:
-        groups.setdefault(measured.method, []).append(measured)
     text = ""
-    for method, some in groups.items():
+    for method, some in grouped(own).items():
         ratios = [measured.ratio or 0 for measured in some]
         slower = sum(verdict(measured) == "slower" for measured in some)
         said = f"{len(some)} workloads, {short(min(ratios))} to {short(max(ratios))}"

@@ -1,6 +1,7 @@
 """The tables of the atlas cover the library, and what is written from them says what they say."""
 
 import csv
+import dataclasses
 import re
 import warnings
 from html.parser import HTMLParser
@@ -164,6 +165,20 @@ def test_very_many_workloads_are_folded_by_method(monkeypatch):
     assert "linear.Lasso: 1 workloads, 0.50 to 0.50, 1 slower<" in text
     monkeypatch.setattr(charts, "workloads", lambda: many[1:])
     assert '<details class="group">' not in charts.benchmark_page()
+
+
+def test_the_worst_workload_of_a_method_stands_beside_its_best():
+    ridge = [
+        dataclasses.replace(measured(ratio, (ratio, ratio)), workload=f"<{ratio}>")
+        for ratio in (2.0, 0.5, 8.0)
+    ]
+    lasso = [measured(r, (r, r), method="Lasso") for r in (0.25, 3.0)]
+    text = charts.extremes([*ridge, *lasso, measured(0.1, (0.1, 0.1), method="Alone")])
+    rows = re.findall("<tr><th scope.*?</tr>", text)
+    assert [re.findall("<b>(.*?)</b>", row) for row in rows] == [["0.25", "3.0"], ["0.50", "8.0"]]
+    assert "&lt;0.5&gt;</td>" in rows[1]
+    assert "api/panlearn.linear.Ridge.html" in Links.of(rows[1])
+    assert charts.extremes(ridge[:1]) == ""
 
 
 def test_the_axis_is_logarithmic_and_holds_what_lies_beyond_it():

@@ -1,12 +1,12 @@
-"""Few rows of many columns: their coordinates, and logistic regression in these."""
+"""Few rows of many columns: their coordinates, and regressions in these."""
 
 import numpy as np
 import pytest
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from panlearn.linear import LogisticRegression
-from panlearn.linear import _logistic_problem as problem_module
+from panlearn import Batches
+from panlearn.linear import HuberRegressor, LogisticRegression, _row_span
 from panlearn.linear._row_span import RowSpan
 
 
@@ -109,8 +109,8 @@ def test_the_walk_is_along_rows_only_where_these_are_few(rng, monkeypatch, k):
     LogisticRegression().fit(X[:, :79], y)
     LogisticRegression(l1_ratio=0.5).fit(X, y)
     assert seen == [(40, 90)]
-    monkeypatch.setattr(problem_module, "available", lambda: 0)
-    monkeypatch.setattr(problem_module, "SMALL", 0)
+    monkeypatch.setattr(_row_span, "available", lambda: 0)
+    monkeypatch.setattr(_row_span, "SMALL", 0)
     whole = LogisticRegression().fit(X.astype(float), y)
     assert len(seen) == 1
     np.testing.assert_allclose(single.coef_, whole.coef_, rtol=0, atol=1e-5)
@@ -125,3 +125,38 @@ def test_a_warm_start_is_where_the_last_fit_ended(rng, change):
     model.fit(X, y)
     assert model.n_iter_ <= 2 < steps
     np.testing.assert_allclose(model.coef_, first, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("change", [easy, repeated, scaled])
+def test_the_gradient_of_hubers_objective_vanishes(rng, change, fit_intercept):
+    X = change(rng.standard_normal((40, 90)) + 0.3)
+    y = X[:, 0] / np.abs(X[:, 0]).max() + rng.standard_normal(40) + 2
+    y[:3] += 30
+    weight = rng.integers(1, 4, 40).astype(float)
+    alpha = 300 * np.mean(X * X)  # so large that rows are not met exactly
+    model = HuberRegressor(alpha=alpha, fit_intercept=fit_intercept, tol=1e-10)
+    model.fit(X, y, weight)
+    residual, scale = y - X @ model.coef_ - model.intercept_, model.scale_
+    outside = np.abs(residual) > model.epsilon * scale
+    assert 3 <= outside.sum() < 20
+    np.testing.assert_array_equal(outside, model.outliers_)
+    pull = weight * np.clip(residual, -model.epsilon * scale, model.epsilon * scale)
+    by_column = alpha * model.coef_ - X.T @ pull / scale
+    np.testing.assert_allclose(by_column, 0, atol=1e-8 * np.abs(X.T @ pull / scale).max())
+    if fit_intercept:
+        assert pull.sum() == pytest.approx(0, abs=1e-8 * np.abs(pull).sum())
+    squares = np.where(outside, model.epsilon**2, (residual / scale) ** 2)
+    assert np.sum(weight * squares) == pytest.approx(weight.sum(), rel=1e-8)
+
+
+def test_hubers_regression_goes_on_from_the_last_fit(rng):
+    X, y = far(rng.standard_normal((40, 90))), rng.standard_normal(40)
+    model = HuberRegressor(alpha=300.0, warm_start=True).fit(X, y)
+    first, steps = model.coef_.copy(), model.n_iter_
+    model.fit(X, y)
+    assert model.n_iter_ < steps
+    np.testing.assert_allclose(model.coef_, first, rtol=0, atol=1e-7)
+    streamed = HuberRegressor(alpha=300.0).fit(Batches([(X[:25], y[:25]), (X[25:], y[25:])]))
+    np.testing.assert_allclose(model.coef_, streamed.coef_, rtol=0, atol=1e-7)
+    assert model.intercept_ == pytest.approx(streamed.intercept_, rel=1e-6)

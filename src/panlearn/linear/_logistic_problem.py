@@ -24,7 +24,7 @@ from panlearn.core.statistics import Moments, Statistic
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
-from panlearn.linear._row_span import RowSpan
+from panlearn.linear._row_span import RowSpan, spanned
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
 DENSE = 2000
@@ -111,17 +111,15 @@ class LogisticProblem:
         self._describe()
 
     def _narrowed(self) -> RowSpan | None:
-        """Put coordinates in the place of columns, if that is worth it and a copy may be made."""
+        """Put coordinates in the place of the columns, if few rows have many."""
         rows = self._rows
-        if self.l1 or self.alpha == 0 or not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+        if self.l1 or self.alpha == 0:
             return None
-        n, nbytes = rows.X.shape[0], rows.X.nbytes
-        few = n <= max(DENSE // self.k - 1, WIDE)
-        if 2 * n > self.d or not few or not (nbytes <= SMALL or 2 * nbytes < available()):
-            return None
-        mean = self._sum(_columns, require_finite=True).mean
-        span = RowSpan.of(rows.X, mean if self.fit_intercept else np.zeros(self.d))
-        self._rows, self.d = replace(rows, X=span.coordinates), n
+        most = max(DENSE // self.k - 1, WIDE)
+        span = spanned(rows, centred=self.fit_intercept, most=most)
+        if span is not None:
+            assert isinstance(rows, ArrayRows)  # no others are spanned
+            self._rows, self.d = replace(rows, X=span.coordinates), len(span.coordinates)
         return span
 
     def _describe(self) -> None:

@@ -17,11 +17,46 @@ Biostatistics 5(3). doi:10.1093/biostatistics/kxh010
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.linalg import get_lapack_funcs
+
+from panlearn.core.columns import Columns
+from panlearn.core.map_reduce import map_reduce
+from panlearn.core.memory import SMALL, available
+from panlearn.core.sources import ArrayRows, Rows
+
+
+def spanned(rows: Rows, *, centred: bool, most: int) -> RowSpan | None:
+    """The span of rows in memory, if these are few beside their columns and a copy may be made.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    centred : bool
+        Whether there is an intercept, so that deviations from the mean may stand for the rows.
+    most : int
+        The most rows for which it is worth it.
+
+    Returns
+    -------
+    RowSpan or None
+        Their coordinates, or None if the columns are to be kept.
+    """
+    if not isinstance(rows, ArrayRows) or sparse.issparse(rows.X):
+        return None
+    n, d = rows.X.shape
+    if 2 * n > d or n > most or not (rows.X.nbytes <= SMALL or 2 * rows.X.nbytes < available()):
+        return None
+    mean = map_reduce(_columns, rows, require_finite=True).mean
+    return RowSpan.of(rows.X, mean if centred else np.zeros(d))
+
+
+def _columns(X: Any, y: Any, weight: Any) -> Columns:
+    return Columns.of(X, weight)
 
 
 @dataclass(frozen=True)

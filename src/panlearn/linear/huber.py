@@ -25,12 +25,15 @@ from panlearn.core.validation import read_rows
 from panlearn.linear import inference
 from panlearn.linear._base import LinearRegressor
 from panlearn.linear._least_squares import EPS, from_moments, from_root, moments_of
+from panlearn.linear._row_span import RowSpan, spanned
 from panlearn.linear._targets import one_target
 
 # A scale below this part of the spread of y is zero: the fit is exact for most rows.
 EXACT = 1e-12
 # The scale is lowered once the coefficients could gain no more than this part of it at each row.
 LAG = 1e-3
+# Up to so many rows of more columns are put into coordinates of what they span.
+FEW = 2000
 
 
 @dataclass(eq=False, repr=False)
@@ -148,8 +151,11 @@ class HuberRegressor(Iterative, LinearRegressor):
         """
         rows = read_rows(self, X, y, sample_weight, targets="numbers", repeatable=True)
         rows = one_target(rows)
-        problem, point = self._start(rows)
-        descent = problem.descend(point, rows)
+        # without a penalty there are many solutions, and those outside the span are as good
+        span = spanned(rows, centred=self.fit_intercept, most=FEW) if self.alpha else None
+        walked = rows if span is None else replace(rows, X=span.coordinates)
+        problem, point = self._start(walked, span)
+        descent = problem.descend(point, walked)
         with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:
             for _ in loop:
                 point, objective, change = next(descent)
@@ -190,7 +196,7 @@ class HuberRegressor(Iterative, LinearRegressor):
             raise ValueError("standard errors are those of a fit without penalty: fit with alpha=0")
         return inference.huber(self, X, y, sample_weight, confidence)
 
-    def _start(self, rows: Rows) -> tuple[_Problem, _Point]:
+    def _start(self, rows: Rows, span: RowSpan | None) -> tuple[_Problem, _Point]:
         """Centre the problem; start from the last fit, or a fit to some rows, or least squares."""
         d = rows.n_features
         require_memory((d, d), "the matrix of second moments", "use fewer features")
@@ -201,12 +207,13 @@ class HuberRegressor(Iterative, LinearRegressor):
         second = moments.scatter if centred else moments.raw
         spread = np.sqrt(max(second[d, d], 0.0) / moments.weight)
         floor = EXACT * max(spread, EPS * abs(moments.mean[d])) or EPS
-        problem = _Problem(self.epsilon, self.alpha, centred, x_mean, y_mean, floor)
+        problem = _Problem(self.epsilon, self.alpha, centred, x_mean, y_mean, floor, span)
         coef = np.zeros(d + centred)
         if self.warm_start and hasattr(self, "coef_"):
-            coef[:d] = self.coef_
+            last = (self.coef_, self.intercept_)
+            coef[:d], intercept = last if span is None else span.inside(*last)
             if centred:
-                coef[d] = self.intercept_ + x_mean @ coef[:d] - y_mean
+                coef[d] = intercept + x_mean @ coef[:d] - y_mean
             return problem, _Point(coef, max(self.scale_, floor))
         alpha = np.asarray(self.alpha * share)
         least_squares = from_moments(moments, d, alpha, fit_intercept=centred) or from_root(
@@ -226,12 +233,17 @@ class HuberRegressor(Iterative, LinearRegressor):
 
     def _attributes(self, problem: _Problem, point: _Point, dtype: np.dtype) -> dict[str, Any]:
         """What the model has learned at a point, in the units of the user's rows."""
-        d = self.n_features_in_
+        d = len(problem.x_mean)
         coef, intercept = point.coef[:d], 0.0
         if self.fit_intercept:
-            intercept = float(problem.y_mean + point.coef[d] - problem.x_mean @ coef)
-        scale = float(point.scale)
-        return {"coef_": coef.astype(dtype), "intercept_": intercept, "scale_": scale}
+            intercept = problem.y_mean + point.coef[d] - problem.x_mean @ coef
+        if problem.span is not None:
+            coef, intercept = problem.span.outside(coef, intercept)
+        return {
+            "coef_": coef.astype(dtype),
+            "intercept_": float(intercept),
+            "scale_": float(point.scale),
+        }
 
 
 class _Point(NamedTuple):
@@ -261,6 +273,7 @@ class _Problem:
     x_mean: np.ndarray
     y_mean: float
     floor: float  # least scale
+    span: RowSpan | None  # whose coordinates the rows are in
 
     def at(self, point: _Point) -> Any:
         """Return the summary of a block at a point; a plain partial, which Dask can send."""
