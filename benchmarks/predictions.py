@@ -94,9 +94,10 @@ def pairs() -> Iterator[Pair]:
     rbf: dict[str, Any] = {"kernel": "rbf", "gamma": 0.1}
     yield Pair(kernel.KernelRidge(**rbf), kernel_ridge.KernelRidge(**rbf), "targets")
     yield Pair(kernel.KernelPCA(3, **rbf), decomposition.KernelPCA(3, **rbf), most=1_000)
+    fixed: dict[str, Any] = {"alpha": 0.1, "optimizer": None}
     yield Pair(
-        kernel.GaussianProcessRegressor(alpha=0.1),
-        gaussian_process.GaussianProcessRegressor(alpha=0.1),
+        kernel.GaussianProcessRegressor(**fixed),
+        gaussian_process.GaussianProcessRegressor(**fixed),
         "targets",
         most=1_000,
     )

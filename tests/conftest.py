@@ -200,6 +200,8 @@ class Library:
             wish |= {"sparse_output": False, "handle_unknown": "ignore"}
         if "unknown_value" in names:
             wish |= {"handle_unknown": "use_encoded_value", "unknown_value": -1.0}
+        if "n_restarts_optimizer" in names:  # of few rows the most likely kernel may be a spike
+            wish |= {"optimizer": None}
         if "radius" in names:  # far enough for every row to have a neighbour
             wish |= {"radius": 2.7}
         wish = {name: value for name, value in wish.items() if name in names}

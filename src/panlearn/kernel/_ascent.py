@@ -14,19 +14,13 @@ from panlearn.core.progress import Iterations
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.warning import warn
-from panlearn.kernel._kernel import Constant, Kernel
-from panlearn.kernel.kernels import RBF
+from panlearn.kernel._kernel import Kernel
 
 Evidence = Callable[[Kernel], tuple[float, np.ndarray]]
 """The log marginal likelihood under a kernel, and its gradient in the kernel's theta."""
 
 
 FAR = np.log(1e5)
-
-
-def default_kernel() -> Kernel:
-    """The kernel of a process that was given none: it has nothing to choose."""
-    return Constant(1.0, "fixed") * RBF(1.0, "fixed")
 
 
 def maximise_evidence(

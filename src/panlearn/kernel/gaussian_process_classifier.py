@@ -20,11 +20,12 @@ from panlearn.core.short_rows import first_largest
 from panlearn.core.sources import ArrayRows
 from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
-from panlearn.kernel._ascent import default_kernel, maximise_evidence
+from panlearn.kernel._ascent import maximise_evidence
 from panlearn.kernel._base import BLOCK, KernelMethod, rounded
-from panlearn.kernel._kernel import Kernel
+from panlearn.kernel._kernel import Constant, Kernel
 from panlearn.kernel._labels import present, signs
 from panlearn.kernel._laplace import Mode, approximate, average_logistic, gradient
+from panlearn.kernel.kernels import RBF
 
 
 @dataclass(eq=False, repr=False)
@@ -194,7 +195,8 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
                 "sample_weight_": weight,
             }
 
-        kernel = default_kernel() if self.kernel is None else as_kernel(self.kernel, rows)
+        given = Constant(1.0, "fixed") * RBF(1.0, "fixed") if self.kernel is None else self.kernel
+        kernel = as_kernel(given, rows)
         seen = ArrayRows(X, y, None if sample_weight is None else weight)
         found = maximise_evidence(self, kernel, evidence, rows=seen, attributes=attributes)
         for name, value in found.items():

@@ -19,10 +19,11 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
-from panlearn.kernel._ascent import default_kernel, maximise_evidence
+from panlearn.kernel._ascent import maximise_evidence
 from panlearn.kernel._base import BLOCK, KernelMethod, rounded, times
 from panlearn.kernel._evidence import condition, evidence
 from panlearn.kernel._kernel import Kernel
+from panlearn.kernel.kernels import RBF
 
 
 @dataclass(eq=False, repr=False)
@@ -37,7 +38,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
     ----------
     kernel : kernel or callable, default=None
         A kernel of `panlearn.kernel.kernels` or of scikit-learn, or a function of two matrices of
-        rows, or of two rows. None is an RBF kernel of length one, which is not optimised.
+        rows, or of two rows. None is a constant times an RBF kernel, both to be learned.
     alpha : float or array-like of shape (n_samples,), default=1e-10
         The variance of the noise, one for all rows or one a row. To learn it, add `White` to the
         kernel.
@@ -172,7 +173,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
 
         found = maximise_evidence(
             self,
-            default_kernel() if self.kernel is None else as_kernel(self.kernel, rows),
+            1.0 * RBF() if self.kernel is None else as_kernel(self.kernel, rows),
             lambda kernel: evidence(kernel, rows, noise, targets),
             rows=ArrayRows(X, y, None),
             attributes=attributes,

@@ -118,8 +118,7 @@ class LogisticProblem:
         most = max(DENSE // self.k - 1, WIDE)
         span = spanned(rows, centred=self.fit_intercept, most=most)
         if span is not None:
-            assert isinstance(rows, ArrayRows)  # no others are spanned
-            self._rows, self.d = replace(rows, X=span.coordinates), len(span.coordinates)
+            self._rows, self.d = span.rows(rows), len(span.coordinates)
         return span
 
     def _describe(self) -> None:

@@ -16,7 +16,7 @@ Biostatistics 5(3). doi:10.1093/biostatistics/kxh010
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -61,10 +61,11 @@ def _columns(X: Any, y: Any, weight: Any) -> Columns:
 
 @dataclass(frozen=True)
 class RowSpan:
-    """Coordinates Z (n, n) of rows beside a centre (d,), and an orthonormal basis Q (n, d)."""
+    """Coordinates Z (n, n) of rows beside a centre (d,); the basis Q is a mix (n, n) of a frame."""
 
     coordinates: np.ndarray
-    basis: np.ndarray
+    mix: np.ndarray
+    frame: np.ndarray  # (n, d)
     centre: np.ndarray
 
     @classmethod
@@ -72,23 +73,28 @@ class RowSpan:
         r"""Span of the rows, of which there are no more than columns, or of their deviations.
 
         A factor of the products of the rows, :math:`X X^\top = Z Z^\top`, is found with the least
-        work, but makes a basis as far from orthonormal as rounding times the condition of the
-        products. Where that may matter, reflections find both.
+        work, and the rows themselves are the frame; but the basis is as far from orthonormal as
+        rounding times the condition of the products. Where that may matter, reflections find it.
         """
         products = X @ X.T
-        at_ease = np.finfo(X.dtype).eps ** -0.25
-        if np.linalg.cond(products) <= at_ease:
+        least, *_, most = linalg.eigvalsh(products, check_finite=False)
+        if least * np.finfo(X.dtype).eps ** -0.25 >= most:
             Z = linalg.cholesky(products, lower=True, check_finite=False)
             inverse, _ = get_lapack_funcs("trtri", (Z,))(Z, lower=True)
-            return cls(Z, inverse @ X, np.zeros(X.shape[1]))
+            return cls(Z, inverse, X, np.zeros(X.shape[1]))
         Q, R = linalg.qr((X - mean.astype(X.dtype)).T, mode="economic", check_finite=False)
-        return cls(np.ascontiguousarray(R.T), Q.T, mean)
+        return cls(np.ascontiguousarray(R.T), np.eye(len(X), dtype=X.dtype), Q.T, mean)
 
-    def inside(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def rows(self, rows: Rows) -> ArrayRows:
+        """The rows with coordinates in the place of columns."""
+        assert isinstance(rows, ArrayRows)  # no others are spanned
+        return replace(rows, X=self.coordinates)
+
+    def inside(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Weights of the coordinates, and intercepts, for those of the columns."""
-        return coef @ self.basis.T, intercept + coef @ self.centre
+        return coef @ self.frame.T @ self.mix.T, intercept + coef @ self.centre
 
-    def outside(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def outside(self, weights: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients of the columns, and intercepts, for weights of the coordinates."""
-        coef = weights @ self.basis
+        coef = weights @ self.mix @ self.frame
         return coef, intercept - coef @ self.centre

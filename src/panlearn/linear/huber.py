@@ -153,7 +153,7 @@ class HuberRegressor(Iterative, LinearRegressor):
         rows = one_target(rows)
         # without a penalty there are many solutions, and those outside the span are as good
         span = spanned(rows, centred=self.fit_intercept, most=FEW) if self.alpha else None
-        walked = rows if span is None else replace(rows, X=span.coordinates)
+        walked = rows if span is None else span.rows(rows)
         problem, point = self._start(walked, span)
         descent = problem.descend(point, walked)
         with Iterations(self, max_iter=self.max_iter, tol=self.tol, rows=rows) as loop:

@@ -255,9 +255,10 @@ class NeighborIndex:
     def _augmented(self, X: np.ndarray, dtype: type) -> np.ndarray:
         """Rows centred and scaled, with their squares beside them: one product screens."""
         out = np.empty((X.shape[0], X.shape[1] + 1), dtype)
-        centred = (X - self.mean) / self.scale
+        centred = X - self.mean
+        centred *= 1 / self.scale
         out[:, :-1] = centred
-        out[:, -1] = (centred**2).sum(axis=1)
+        out[:, -1] = np.einsum("ij,ij->i", centred, centred)
         return out
 
     def _candidates(self, k: int) -> int:
