@@ -81,16 +81,18 @@ def _starts(n: np.ndarray) -> np.ndarray:
 def categories(X: Any) -> np.ndarray:
     """Rows of categories 0, 1, 2, ... as integers, or an error that says what else they are."""
     X = X.toarray() if sparse.issparse(X) else X
-    assert_all_finite(X, input_name="X")
-    bad = (X < 0) | (np.floor(X) != X) | (X >= MOST_CATEGORIES)
-    if bad.any():
-        value = X[bad][0]
+    with np.errstate(invalid="ignore"):  # what is no number is none of the integers either
+        codes = X.astype(np.int64)
+    few = codes.min(initial=0) >= 0 and codes.max(initial=0) < MOST_CATEGORIES
+    if not (few and (codes == X).all()):
+        assert_all_finite(X, input_name="X")
+        value = X[(X < 0) | (np.floor(X) != X) | (X >= MOST_CATEGORIES)][0]
         what = "Negative values in data passed to" if value < 0 else "No category in data passed to"
         raise ValueError(
             f"{what} CategoricalNB: X holds {value}, and categories are the whole numbers from 0 "
             "up, few of them; encode them with sklearn.preprocessing.OrdinalEncoder"
         )
-    return X.astype(np.int64)
+    return codes
 
 
 @dataclass(eq=False, repr=False)
@@ -196,12 +198,15 @@ class CategoricalNB(DensityClassifier):
         return least
 
     def _log_joint(self, X: Any) -> np.ndarray:
-        X, n = categories(X), self.n_categories_
-        # one more column than there are categories: that of the unknown, which has no say
-        table = np.pad(np.hstack(self.feature_log_prob_), ((0, 0), (0, 1)))
+        n = self.n_categories_
+        # after the categories of each feature one more, the unknown, which has no say
+        table = np.insert(np.hstack(self.feature_log_prob_), np.cumsum(n), 0, axis=1)
         table = np.maximum(table, LOG_ZERO)
-        cells = np.where(X < n, _starts(n) + X, table.shape[1] - 1)
-        return np.stack([row[cells].sum(axis=1) for row in table], axis=1) + self.class_log_prior_
+        cells = np.minimum(categories(X), n) + _starts(n + 1)
+        joint = np.repeat(self.class_log_prior_[:, None], len(cells), axis=1)
+        for column in cells.T:
+            joint += table.take(column, axis=1, mode="clip")
+        return joint.T
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

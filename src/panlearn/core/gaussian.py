@@ -252,10 +252,10 @@ def inverse_root(covariance: np.ndarray) -> np.ndarray:
 
 def by_pattern(rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Indices of the rows that have the same entries, and which entries these are."""
-    if not np.isnan(np.vdot(rows, rows)):
+    holes = np.isnan(rows)
+    if not holes.any():
         yield np.arange(len(rows)), np.ones(rows.shape[1], dtype=bool)
         return
-    holes = np.isnan(rows)
     _, first, code = np.unique(
         np.packbits(holes, axis=1), axis=0, return_index=True, return_inverse=True
     )

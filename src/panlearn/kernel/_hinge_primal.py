@@ -19,6 +19,8 @@ BLOCK = 1 << 17
 FLAT = 0.1
 """The slope at the end of a line, beside that at its start: a finer search saves few steps."""
 ROUNDING = 4 * np.finfo(float).eps
+Solver = Callable[[np.ndarray], np.ndarray]
+"""What takes the right-hand side of a linear system to its solution."""
 
 
 class _Affine:
@@ -44,10 +46,15 @@ class SquaredHinge(_Affine):
     The loss is quadratic in pieces, so that steps are exact once they find the rows inside the
     margin. Rows and margins come multiplied by :math:`\sqrt{2 c}`, which leaves
     :math:`\tfrac12 u^\top D u + \tfrac12 \sum_i \max(0, t_i)^2` with t = margin - y Xu to minimise.
+    At the start u = 0 every row is inside, whatever its sign: `solve` is for all of them, and the
+    machines of several classes share it.
     """
 
-    def __init__(self, X: Any, y: np.ndarray, margin: np.ndarray, penalised: np.ndarray) -> None:
+    def __init__(
+        self, X: Any, y: np.ndarray, margin: np.ndarray, penalised: np.ndarray, solve: Solver
+    ) -> None:
         self._X, self._y, self._penalised = X, y, penalised
+        self._solve: Solver | None = solve
         self._first = 0.0
         self._move(np.zeros(X.shape[1]), margin)
         self._first, self.change = self._size, float(self._size > 0)
@@ -66,21 +73,27 @@ class SquaredHinge(_Affine):
         """Go one step; False if the objective can fall no further in these floats."""
         u, missing, objective, size = self.u, self._missing, self.objective, self._size
         inside = missing > 0
-        solve = factor_normal(self._X, self._penalised, lambda rows, at: _chosen(rows, inside[at]))
+        solve = self._solve or factor_normal(
+            self._X, self._penalised, lambda rows, at: _chosen(rows, inside[at])
+        )
+        self._solve = None
         direction = -solve(self._gradient)
         along = self._y * (self._X @ direction)
-        shrinkage = float((self._penalised * direction) @ direction)
+        shrunk = self._penalised * direction
+        pull, shrinkage = float(shrunk @ u), float(shrunk @ direction)
         enough = FLAT * abs(float(self._gradient @ direction))
         # the derivative along the line grows in straight pieces: Newton's method between bounds
         low, length, high = 0.0, 1.0, np.inf
         for _ in range(40):
-            self._move(u + length * direction, missing - length * along)
-            slope = float(self._gradient @ direction)
-            level = self.objective <= objective * (1 + ROUNDING) and self._size < size
-            if abs(slope) <= enough and (self.objective < objective or level):
-                return True
+            there = missing - length * along
+            slope = pull + length * shrinkage - float(np.maximum(there, 0) @ along)
+            if abs(slope) <= enough:
+                self._move(u + length * direction, there)
+                level = self.objective <= objective * (1 + ROUNDING) and self._size < size
+                if self.objective < objective or level:
+                    return True
             low, high = (length, high) if slope < 0 else (low, length)
-            length -= slope / (shrinkage + float(((self._missing > 0) * along) @ along))
+            length -= slope / (shrinkage + float(((there > 0) * along) @ along))
             if not low < length < high:
                 length = (low + high) / 2 if high < np.inf else 2 * low
         self._move(u, missing)
@@ -180,9 +193,7 @@ def _chosen(rows: Any, which: np.ndarray) -> Any:
     return rows[which] if sparse.issparse(rows) else rows.compress(which, axis=0)
 
 
-def factor_normal(
-    X: Any, penalised: np.ndarray, weighted: Callable[[Any, slice], Any]
-) -> Callable[[np.ndarray], np.ndarray]:
+def factor_normal(X: Any, penalised: np.ndarray, weighted: Callable[[Any, slice], Any]) -> Solver:
     """The solver of (Bᵀ B + D) u = r.
 
     B has what `weighted` makes of some rows and of their place among all.

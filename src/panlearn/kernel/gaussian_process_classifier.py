@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -18,6 +19,7 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.short_rows import first_largest
 from panlearn.core.sources import ArrayRows
+from panlearn.core.threads import one_blas_thread
 from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import maximise_evidence
@@ -26,6 +28,9 @@ from panlearn.kernel._kernel import Constant, Kernel
 from panlearn.kernel._labels import present, signs
 from panlearn.kernel._laplace import Mode, approximate, average_logistic, gradient
 from panlearn.kernel.kernels import RBF
+
+FEW = 500
+"""Training rows up to which BLAS answers on one thread."""
 
 
 @dataclass(eq=False, repr=False)
@@ -232,7 +237,9 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         X = self._new_rows(X, self.X_train_).astype(np.float64)
         train = self.X_train_.astype(np.float64)
         step = max(1, BLOCK // len(train))
-        parts = [self._latent(X[i : i + step], train) for i in range(0, len(X), step)]
+        # two threads wait for one another, at small factors longer than one takes
+        with one_blas_thread() if len(train) <= FEW else contextlib.nullcontext():
+            parts = [self._latent(X[i : i + step], train) for i in range(0, len(X), step)]
         mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, variance
 

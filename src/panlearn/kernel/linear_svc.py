@@ -19,7 +19,7 @@ from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
 from panlearn.core.validation import read_rows
 from panlearn.kernel._hinge_dual import Dual
-from panlearn.kernel._hinge_primal import Hinge, SquaredHinge
+from panlearn.kernel._hinge_primal import Hinge, SquaredHinge, factor_normal
 from panlearn.kernel._labels import present, signs
 from panlearn.linear._classifier import LinearClassifier
 
@@ -219,7 +219,8 @@ class LinearSVC(LinearClassifier, Iterative):
             X = X.multiply(margin[:, None]).tocsr()
         else:
             X *= margin[:, None]
-        return lambda sign: SquaredHinge(X, sign, margin, penalised)
+        solve = factor_normal(X, penalised, lambda rows, at: rows)
+        return lambda sign: SquaredHinge(X, sign, margin, penalised, solve)
 
 
 def _refuse_overflow(X: Any, centre: np.ndarray) -> None:

@@ -23,12 +23,13 @@ import numpy as np
 from scipy import linalg, sparse
 
 from panlearn.core.gaussian import by_pattern
-from panlearn.core.short_rows import divided, shifted
+from panlearn.core.short_rows import divided, shifted, total
 from panlearn.core.sources import ArrayRows
 from panlearn.core.statistics import Moments, RootMoments, Sums
 
 LOG_2PI = float(np.log(2 * np.pi))
-CHUNK = 8192  # rows taken at a time, so that what is made of them stays small
+CHUNK = 8192  # rows that are searched for the same holes
+CACHED = 1 << 16  # entries of complete rows taken at a time: what is made of them stays near
 
 
 class Factors(NamedTuple):
@@ -111,7 +112,7 @@ class Posterior:
         with np.errstate(over="ignore"):  # an infinite distance is a density of zero
             divided(residual, np.sqrt(noise), out=residual)
             distance = np.einsum("ij,ij->i", residual, residual)
-            distance += np.einsum("ij,ij->i", self.means, self.means)
+            distance += total(self.means**2)[:, 0]
         log_det = 2 * np.log(np.diag(self._known.root)).sum() + np.log(noise).sum()
         return -0.5 * (distance + log_det + len(noise) * LOG_2PI)
 
@@ -121,13 +122,17 @@ def inferred(known: Known, X: Any) -> Iterator[tuple[Any, np.ndarray, Posterior]
 
     `known` is the law given all entries, or some.
     """
+    step = max(CACHED // X.shape[1], 64)
     for start in range(0, X.shape[0], CHUNK):
         rows = _dense(X[start : start + CHUNK])
         for index, seen in by_pattern(rows):
             if not np.array_equal(seen, known.seen):
                 known = Known(known.at, seen)
             if len(index) == len(rows) and seen.all():
-                yield slice(start, start + len(rows)), seen, Posterior(known, rows)
+                for i in range(0, len(rows), step):
+                    part = rows[i : i + step]
+                    first = start + i
+                    yield slice(first, first + len(part)), seen, Posterior(known, part)
             else:
                 yield start + index, seen, Posterior(known, rows[np.ix_(index, seen)])
 

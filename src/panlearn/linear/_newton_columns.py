@@ -31,6 +31,8 @@ from panlearn.linear._quasi_newton import ARMIJO, Loop
 
 # Sweeps of coordinate descent before conjugate gradients, and how often the two take turns.
 SWEEPS, ROUNDS = 30, 100
+# A column at zero rests if its slope is below this part of the penalty.
+RESTS = 0.9
 # How well a model is minimised, beside where it starts; and conjugate gradients beside theirs.
 ACCURACY, FORCING, PRODUCTS = 0.1, 1e-3, 200
 
@@ -46,7 +48,6 @@ def minimise_by_columns(
     penalty[problem.d :] = ridge[problem.d :] = 0.0
     w = design.unknowns(problem, x)
     scores = X @ w
-    order = np.arange(len(w))
 
     def objective(scores: np.ndarray, w: np.ndarray) -> float:
         loss = np.logaddexp(0.0, np.where(y, -scores, scores))
@@ -57,7 +58,7 @@ def minimise_by_columns(
         p = expit(scores)
         gradient = transpose @ (share * (p - y)) + ridge * w
         model = _Model(X, gradient, share * p * (1 - p), ridge, penalty, w)
-        move, along = model.minimise(order, tol)
+        move, along = model.minimise(tol)
         decrease = -(gradient @ move + penalty @ (np.abs(w + move) - np.abs(w)))
         decrement = float(np.sqrt(max(decrease, 0.0)))
         here = functools.partial(design.attributes, problem, w)
@@ -94,7 +95,7 @@ class _Model:
         squares = column_squares(X.indptr, X.indices, X.data, curve)
         self.diagonal = squares + ridge + 1e-12 * max(squares.max(), 1e-300)
 
-    def minimise(self, order: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    def minimise(self, tol: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the move and what it adds to the scores."""
         X, w = self.X, self.w
         slope = np.abs(self.gradient + self.penalty * np.sign(w))
@@ -102,6 +103,10 @@ class _Model:
         start = float(np.sum(excess**2 / self.diagonal))
         accuracy = max(ACCURACY**2 * start, (0.3 * tol) ** 2)
         move, pull = np.zeros_like(w), np.zeros(X.shape[0])
+        # of a column that rests at zero the gradient tells, without a look at its entries
+        rests = (w == 0) & (np.abs(self.gradient) < RESTS * self.penalty)
+        order = np.argsort(rests, kind="stable")
+        active = int(np.count_nonzero(~rests))
         for _ in range(ROUNDS):
             swept = sweep_columns(
                 X.indptr,
@@ -116,13 +121,14 @@ class _Model:
                 move,
                 pull,
                 order,
+                active,
                 SWEEPS,
                 accuracy,
             )
             if swept < SWEEPS:
                 break
             move += self._along_support(move, pull, accuracy)
-            pull = self.curve * (X @ move)
+            pull, active = self.curve * (X @ move), len(w)
         return move, X @ move
 
     def _along_support(self, move: np.ndarray, pull: np.ndarray, accuracy: float) -> np.ndarray:
@@ -182,17 +188,18 @@ def sweep_columns(
     move: np.ndarray,
     pull: np.ndarray,
     order: np.ndarray,
+    active: int,
     sweeps: int,
     accuracy: float,
 ) -> int:
     """Coordinate descent on the model, in place; pull is curve * (X @ move).
 
-    Columns that rest at zero are left out until the others are done, then all are looked at. The
-    order is shuffled in each sweep, by a generator of its own. Returns the number of sweeps, or
-    `sweeps` if these were not enough for the squared violation to fall to the accuracy.
+    Columns that rest at zero are left out until the others are done, then all are looked at; at
+    first the others are as many as `active`, the first in `order`. The order is shuffled in each
+    sweep, by a generator of its own. Returns the number of sweeps, or `sweeps` if these were not
+    enough for the squared violation to fall to the accuracy.
     """
-    active = len(w)
-    whole = True
+    whole = active == len(w)
     state = np.uint64(88172645463325252)
     for sweep in range(sweeps):
         for s in range(active - 1, 0, -1):
@@ -211,7 +218,7 @@ def sweep_columns(
             here = w[j] + move[j]
             if here == 0.0:
                 excess = max(abs(slope) - penalty[j], 0.0)
-                if abs(slope) < 0.9 * penalty[j] and not whole:
+                if abs(slope) < RESTS * penalty[j] and not whole:
                     active -= 1
                     order[s], order[active] = order[active], order[s]
                     continue

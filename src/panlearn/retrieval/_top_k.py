@@ -88,29 +88,32 @@ def push_rows(products: np.ndarray, first: int, docs: np.ndarray, scores: np.nda
 def search_lists(
     queries: np.ndarray,
     probed: np.ndarray,
+    order: np.ndarray,
     listed: np.ndarray,
     offsets: np.ndarray,
     allowed: np.ndarray,
     places: np.ndarray,
     scores: np.ndarray,
 ) -> None:
-    """Put the vectors of the lists that each query looks into, in rising order, into its heap.
+    """Put into the heap of each query the vectors of the lists that it looks into.
 
     List j is ``listed[offsets[j] : offsets[j + 1]]``; `allowed` is a mask of these, or empty.
+    `order` goes through the entries of `probed` list by list, so that a list is fetched once for
+    all queries that look into it.
     """
     k = places.shape[1]
-    for q in range(len(queries)):
-        query, least = queries[q], scores[q, 0]
-        for number in probed[q]:
-            for i in range(offsets[number], offsets[number + 1]):
-                if len(allowed) and not allowed[i]:
-                    continue
-                vector, product = listed[i], queries.dtype.type(0)
-                for t in range(len(query)):
-                    product += query[t] * vector[t]
-                if product > least:  # places come in order: an equal product comes too late
-                    _push(scores[q], places[q], k, product, i)
-                    least = scores[q, 0]
+    for entry in order:
+        q = entry // probed.shape[1]
+        query, number, least = queries[q], probed[q, entry % probed.shape[1]], scores[q, 0]
+        for i in range(offsets[number], offsets[number + 1]):
+            if len(allowed) and not allowed[i]:
+                continue
+            vector, product = listed[i], queries.dtype.type(0)
+            for t in range(len(query)):
+                product += query[t] * vector[t]
+            if product > least:  # places come in order: an equal product comes too late
+                _push(scores[q], places[q], k, product, i)
+                least = scores[q, 0]
 
 
 @jit

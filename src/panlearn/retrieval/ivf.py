@@ -14,10 +14,10 @@ from panlearn.core.parameters import Count, check_parameters
 from panlearn.core.threads import threads
 from panlearn.core.value import Value
 from panlearn.latent import KMeans
-from panlearn.retrieval._top_k import search_lists
+from panlearn.retrieval._top_k import push_rows, search_lists
 
 _SAMPLE = 64  # vectors a list that the centres are learned from
-_QUERIES = 64  # of a block
+_QUERIES = 256  # of a block, of which several look into the same list
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,16 @@ class Lists(Value):
         scores = np.full(places.shape, -np.inf, dtype=queries.dtype)
         open_ = np.zeros(0, dtype=bool) if allowed is None else allowed[self.order]
         halves = _half_squares(self.centres) if of_one_length else 0
-        n_probe = min(n_probe, len(self.centres))
+        n_lists = len(self.centres)
+        # one more list, which is empty: what is looked into where a product is no number
+        offsets = np.append(self.offsets, n)
 
         def part(start: int) -> None:
             block = slice(start, start + _QUERIES)
-            far = halves - queries[block] @ self.centres.T
-            probed = np.sort(np.argpartition(far, n_probe - 1, axis=1)[:, :n_probe], axis=1)
-            within = probed, listed, self.offsets, open_
+            near = queries[block] @ self.centres.T - halves
+            probed = np.full((len(near), min(n_probe, n_lists)), n_lists)
+            push_rows(near, 0, probed, np.full(probed.shape, -np.inf, near.dtype))
+            within = probed, np.argsort(probed, axis=None), listed, offsets, open_
             search_lists(queries[block], *within, places[block], scores[block])
 
         if k and n:

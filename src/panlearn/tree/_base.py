@@ -45,8 +45,8 @@ class RowsPredictor(Estimator):
         return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
-    """A classifier that predicts the label of highest probability; abstract."""
+class ProbabilityPredictor(ClassifierMixin, RowsPredictor):
+    """A classifier that predicts probabilities; abstract."""
 
     classes_: Any
 
@@ -84,6 +84,10 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
                 return [np.log(part) for part in probabilities]
             return np.log(probabilities)
 
+
+class ProbabilisticClassifier(ProbabilityPredictor):
+    """A classifier that predicts the label of highest probability; abstract."""
+
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label of each row: the likeliest class, the first of equal ones.
 
@@ -94,16 +98,12 @@ class ProbabilisticClassifier(ClassifierMixin, RowsPredictor):
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        ndarray of shape (n_samples,)
         """
-        probabilities = self.predict_proba(X)
-        if not isinstance(probabilities, list):
-            return self.classes_[first_largest(probabilities)]
-        pairs = zip(self.classes_, probabilities, strict=True)
-        return np.stack([labels[first_largest(part)] for labels, part in pairs], axis=1)
+        return self.classes_[first_largest(self.predict_proba(X))]
 
 
-class OutputsClassifier(ProbabilisticClassifier):
+class OutputsClassifier(ProbabilityPredictor):
     """A classifier of one or more outputs whose trees give parts of the classes; abstract."""
 
     n_outputs_: int
@@ -128,6 +128,28 @@ class OutputsClassifier(ProbabilisticClassifier):
             With several outputs a list of such arrays, one an output.
         """
         return split_outputs(self, self._values(X))
+
+    @abstractmethod
+    def _distinct_values(self, X: Any) -> tuple[np.ndarray, Any]:
+        """Values that rows may share, (m, n_components), and which of them each row has."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label of each row: the likeliest class, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        values, place = self._distinct_values(X)
+        if self.n_outputs_ == 1:
+            return self.classes_[first_largest(values)][place]
+        pairs = zip(self.classes_, split_outputs(self, values), strict=True)
+        return np.stack([labels[first_largest(part)] for labels, part in pairs], axis=1)[place]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

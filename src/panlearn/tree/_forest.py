@@ -158,6 +158,9 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
         total /= len(self.estimators_)
         return total.astype(walk.value.dtype, copy=False)
 
+    def _distinct_values(self, X: Any) -> tuple[np.ndarray, slice]:
+        return self._values(X), slice(None)  # leaves meet in as many ways as there are rows
+
     @property
     def _trees(self) -> tuple[Tree, ...]:
         return tuple(model.tree_ for model in self.estimators_)

@@ -140,6 +140,9 @@ class SingleTree(GrowthParameters, RowsPredictor):
     def _values(self, X: Any) -> np.ndarray:
         return self.tree_.predict(self._rows(X), n_jobs=-1)
 
+    def _distinct_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        return self.tree_.value, self.apply(X)
+
     def _grow(self, X: Any, problem: Problem) -> None:
         d, seed = X.shape[1], 0
         self.max_features_ = feature_count(self.max_features, d)
