@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import os
 import sys
@@ -172,11 +173,23 @@ class Kernel:
 @functools.cache  # once it is there: another thread that asks waits for the same import
 def _compilation() -> Any:
     """Import Numba to the end, for after half of it no import ever works; then Ctrl-C is raised."""
-    with interruption() as asked:
+    with interruption() as asked, uncollected():
         from panlearn.core import compilation
     if asked.is_set() and not interrupted():  # a loop around this listens itself
         raise KeyboardInterrupt
     return compilation
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage inside: Numba makes many objects that stay, and few that go."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def digest(function: FunctionType) -> str:
