@@ -9,6 +9,7 @@ float64.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinit
 A_WORD, A_REACH = 5, 4  # microseconds that Python takes to draw a word, and to pair it a word away
 
 
-@jit
+@jit(_nrt=False)
 def uniform(state: np.ndarray) -> float:
     """A number in [0, 1); the state of the generator, one number in an array, goes on."""
     state[0], number = next_uniform(state[0])
@@ -78,7 +79,7 @@ def pairs(
     return context, middle, edges
 
 
-@jit
+@jit(_nrt=False)
 def draw_negatives(
     words: np.ndarray, cumulated: np.ndarray, negatives: np.ndarray, state: np.ndarray
 ) -> None:
@@ -96,7 +97,7 @@ def draw_negatives(
         negatives[j] = words[first]
 
 
-@jit(fastmath=FAST)
+@jit(fastmath=FAST, _nrt=False)
 def _contrast(
     h: np.ndarray,
     error: np.ndarray,
@@ -137,7 +138,7 @@ def _contrast(
     return loss + math.log(product)
 
 
-@jit(fastmath=FAST)
+@jit(fastmath=FAST, _nrt=False)
 def classify(
     h: np.ndarray,
     error: np.ndarray,
@@ -167,7 +168,31 @@ def classify(
     return loss + math.log(total)
 
 
-@jit(fastmath=FAST)
+class Memory(NamedTuple):
+    """For the work on an example: taken from Python, since the compiler takes long over it.
+
+    The state of the generator, negative words, none of them for the full softmax, the scores of
+    outputs, the vector of an input and its error.
+    """
+
+    state: np.ndarray
+    negatives: np.ndarray
+    scores: np.ndarray
+    h: np.ndarray
+    error: np.ndarray
+
+
+def _memory(inputs: np.ndarray, outputs: np.ndarray, negative: int, seed: int) -> Memory:
+    d, dtype = inputs.shape[1], inputs.dtype
+    return Memory(
+        np.array([seed], dtype=np.uint64),
+        np.empty(negative, np.uint32),
+        np.empty(negative + 1 if negative else len(outputs), dtype),
+        np.empty(d, dtype),
+        np.empty(d, dtype),
+    )
+
+
 def skip_gram(
     context: np.ndarray,
     middle: np.ndarray,
@@ -183,24 +208,57 @@ def skip_gram(
 
     The negative words are drawn anew every `SHARE` pairs, so that their vectors stay at hand.
     """
-    state, negatives = np.array([seed], dtype=np.uint64), np.empty(negative, np.uint32)
-    scores = np.empty(negative + 1 if negative else len(outputs), inputs.dtype)
-    error, total = np.empty(inputs.shape[1], inputs.dtype), 0.0
+    memory = _memory(inputs, outputs, negative, seed)
+    if not negative:  # by itself, so that a fit compiles the one that it needs
+        return _classify_pairs(context, middle, inputs, outputs, rate, memory)
+    return _contrast_pairs(context, middle, inputs, outputs, noise_words, noise, rate, memory)
+
+
+@jit(fastmath=FAST, _nrt=False)
+def _classify_pairs(
+    context: np.ndarray,
+    middle: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    rate: float,
+    memory: Memory,
+) -> float:
+    error, total = memory.error, 0.0
     for i in range(len(context)):
         x = inputs[context[i]]
-        error[:] = 0
-        if negative:
-            if i % SHARE == 0:
-                draw_negatives(noise_words, noise, negatives, state)
-            total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
-        else:
-            total += classify(x, error, outputs, middle[i], scores, rate)
+        for f in range(len(x)):
+            error[f] = 0
+        total += classify(x, error, outputs, middle[i], memory.scores, rate)
         for f in range(len(x)):
             x[f] += error[f]
     return total
 
 
-@jit(fastmath=FAST)
+@jit(fastmath=FAST, _nrt=False)
+def _contrast_pairs(
+    context: np.ndarray,
+    middle: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    noise_words: np.ndarray,
+    noise: np.ndarray,
+    rate: float,
+    memory: Memory,
+) -> float:
+    state, negatives, scores, _, error = memory
+    total = 0.0
+    for i in range(len(context)):
+        x = inputs[context[i]]
+        for f in range(len(x)):
+            error[f] = 0
+        if i % SHARE == 0:
+            draw_negatives(noise_words, noise, negatives, state)
+        total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
+        for f in range(len(x)):
+            x[f] += error[f]
+    return total
+
+
 def bag_of_words(
     words: np.ndarray,
     ends: np.ndarray,
@@ -214,9 +272,23 @@ def bag_of_words(
     seed: int,
 ) -> tuple[float, int]:
     """One step for the mean of each context; returns the sum of losses and how many there were."""
-    state, negatives = np.array([seed], dtype=np.uint64), np.empty(negative, np.uint32)
-    scores = np.empty(negative + 1 if negative else len(outputs), inputs.dtype)
-    h, error = np.empty(inputs.shape[1], inputs.dtype), np.empty(inputs.shape[1], inputs.dtype)
+    memory = _memory(inputs, outputs, negative, seed)
+    return _learn_bags(words, ends, reach, inputs, outputs, noise_words, noise, rate, memory)
+
+
+@jit(fastmath=FAST, _nrt=False)
+def _learn_bags(
+    words: np.ndarray,
+    ends: np.ndarray,
+    reach: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    noise_words: np.ndarray,
+    noise: np.ndarray,
+    rate: float,
+    memory: Memory,
+) -> tuple[float, int]:
+    state, negatives, scores, h, error = memory
     total, n = 0.0, 0
     for doc in range(len(ends) - 1):
         for t in range(ends[doc], ends[doc + 1]):
@@ -224,15 +296,15 @@ def bag_of_words(
             size = last - first - 1
             if size == 0:
                 continue
-            h[:] = 0
-            error[:] = 0
+            for f in range(len(h)):
+                h[f], error[f] = 0, 0
             share = h.dtype.type(1 / size)
             for u in range(first, last):
                 if u != t:
                     x = inputs[words[u]]
                     for f in range(len(h)):
                         h[f] += share * x[f]
-            if negative:
+            if len(negatives) > 0:
                 if n % SHARE == 0:
                     draw_negatives(noise_words, noise, negatives, state)
                 total += _contrast(h, error, outputs, words[t], negatives, scores, rate)
