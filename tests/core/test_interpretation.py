@@ -33,6 +33,7 @@ from panlearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ID3Classifier,
+    RandomForestClassifier,
     RandomForestRegressor,
 )
 
@@ -83,6 +84,13 @@ def _trees():
         DecisionTreeRegressor(criterion=criterion).fit(X, np.c_[y, y[::-1]], weight).predict(X)
         RandomForestRegressor(2, criterion=criterion, random_state=0).fit(X, y, weight)
     DecisionTreeRegressor(monotonic_cst=[1, 0, -1]).fit(X, y, weight)
+    more = rng.normal(size=(160, 3)).round(1)  # nodes that are large enough for sums of bins
+    more[rng.random(more.shape) < 0.1] = np.nan
+    kinds = rng.integers(3, size=len(more))
+    for limits in ({}, {"min_samples_leaf": 3}):
+        RandomForestRegressor(2, random_state=0, **limits).fit(more, rng.normal(size=len(more)))
+        for many in (kinds, kinds > 0, np.c_[kinds, kinds > 1]):
+            RandomForestClassifier(2, random_state=0, **limits).fit(more, many)
     AdaBoostClassifier(n_estimators=3).fit(X, labels).predict(X)
     ID3Classifier().fit(X.round(), labels, weight)
 

@@ -1,6 +1,7 @@
 """Compiled kernels: never stale, at home wherever the package lies, and not silent."""
 
 import copy
+import gc
 import os
 import pickle
 import re
@@ -214,6 +215,30 @@ def test_watchers_hear_when_a_kernel_and_its_parts_begin_and_end_to_compile():
     finally:
         module.watchers.remove(heard.append)
     assert heard == [True, False]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_looked_for_while_a_kernel_is_compiled(collects):
+    @jit
+    def fresh(values):
+        return roots(values).sum()
+
+    fresh.py_func.__module__ = "panlearn.fresh"
+    fresh.entry._cache = NullCache()
+    seen: list[bool] = []
+
+    def watch(compiling):
+        seen.append(gc.isenabled())
+
+    module.watchers.append(watch)
+    gc.enable() if collects else gc.disable()
+    try:
+        assert fresh(np.array([4.0])) == 2.0
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
+        module.watchers.remove(watch)
+    assert seen == [False, collects]
 
 
 def test_ctrl_c_that_came_back_as_another_error_is_itself_again():

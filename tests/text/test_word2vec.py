@@ -17,10 +17,9 @@ from panlearn.text._word2vec_kernels import (
     bag_of_words,
     classify,
     draw_negatives,
-    pairs,
     skip_gram,
-    subsample,
 )
+from panlearn.text._word2vec_pairs import pairs, subsample
 
 
 def contrastive_loss(h, Z, word, negatives):

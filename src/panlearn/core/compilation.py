@@ -33,7 +33,7 @@ from numba.core.runtime import rtsys
 from numba.core.targetconfig import ConfigStack
 from numba.extending import register_model
 
-from panlearn.core.jit import digest, folders, watchers
+from panlearn.core.jit import digest, folders, uncollected, watchers
 
 
 def entry(function: FunctionType, options: dict[str, Any]) -> Any:
@@ -79,6 +79,13 @@ class _Library(JITCodeLibrary):
         if not library._finalized:  # of a subroutine, which has no wrapper either
             library.is_part = True
         super().add_linking_library(library)
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:  # Numba makes a list of passes even for these
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         if not self.is_part:
@@ -171,17 +178,21 @@ class _Listener(event.Listener):
 
     def __init__(self) -> None:
         self.depth, self.ours = 0, False
+        self.pause = contextlib.ExitStack()
 
     def on_start(self, event: event.Event) -> None:
         self.depth += 1
         if self.depth == 1:
             module = event.data["dispatcher"].py_func.__module__  # None, of what was executed
             self.ours = (module or "").startswith("panlearn.")
+            if self.ours:
+                self.pause.enter_context(uncollected())
             self.tell(True)
 
     def on_end(self, event: event.Event) -> None:
         self.depth -= 1
         if self.depth == 0:
+            self.pause.close()
             self.tell(False)
 
     def tell(self, compiling: bool) -> None:

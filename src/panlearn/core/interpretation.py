@@ -1,7 +1,8 @@
 """Kernels as they are written, run by Python: for a first call that ends before Numba would begin.
 
 A kernel that is compiled takes seconds before it does anything; a few thousand steps of its loops
-take Python milliseconds. It is the same function, and so are those that it calls.
+take Python milliseconds. It is the same function, and so are those that it calls, but for loops
+that say what NumPy does instead.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def run(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
 def _as_written(kernel: Kernel, made: dict[Kernel, FunctionType]) -> FunctionType:
     """Give the function of a kernel, for which the kernels that it calls are functions too."""
     if kernel not in made:
-        function = kernel.py_func
+        function = kernel.interpreted
         scope: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
         made[kernel] = FunctionType(
             function.__code__, scope, closure=function.__closure__, argdefs=function.__defaults__

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import os
 import sys
@@ -35,6 +36,7 @@ def jit(
     *,
     plain: Callable[..., float] | None = None,
     patience: float = 1.0,
+    instead: Callable | None = None,
     **options: Any,
 ) -> Any:
     """Compile a function on first use, let go of the interpreter's lock, keep what was compiled.
@@ -50,6 +52,8 @@ def jit(
     patience : float, default=1.0
         How many seconds Python may take of a process before the kernel is compiled; more for one
         that is compiled for long.
+    instead : callable, optional
+        What Python runs in place of the function: the same bits, in operations on whole arrays.
     **options
         Those of `numba.njit`; ``nogil=True`` is the default.
 
@@ -73,8 +77,8 @@ def jit(
     3.0
     """
     if function is None:
-        return functools.partial(jit, plain=plain, patience=patience, **options)
-    return Kernel(function, {"nogil": True, **options}, plain, patience)
+        return functools.partial(jit, plain=plain, patience=patience, instead=instead, **options)
+    return Kernel(function, {"nogil": True, **options}, plain, patience, instead)
 
 
 class Kernel:
@@ -94,11 +98,13 @@ class Kernel:
         options: dict[str, Any],
         plain: Callable[..., float] | None = None,
         patience: float = 1.0,
+        instead: Callable | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
         self.targetoptions = options
         self.plain, self.patience = plain, patience
+        self.interpreted: Any = instead or function
         self.spent = 0.0  # microseconds in the interpreter
         self.written: FunctionType | None = None  # what is interpreted
         _FILES.add(self.py_func.__code__.co_filename)
@@ -172,11 +178,23 @@ class Kernel:
 @functools.cache  # once it is there: another thread that asks waits for the same import
 def _compilation() -> Any:
     """Import Numba to the end, for after half of it no import ever works; then Ctrl-C is raised."""
-    with interruption() as asked:
+    with interruption() as asked, uncollected():
         from panlearn.core import compilation
     if asked.is_set() and not interrupted():  # a loop around this listens itself
         raise KeyboardInterrupt
     return compilation
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage inside: Numba makes many objects that stay, and few that go."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def digest(function: FunctionType) -> str:

@@ -53,5 +53,6 @@ def put(values: np.ndarray, out: np.ndarray) -> None:
 @jit(_nrt=False)
 def put_matrix(values: np.ndarray, out: np.ndarray) -> None:
     """Out = values."""
-    for i in range(len(values)):
-        put(values[i], out[i])
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = values[i, j]

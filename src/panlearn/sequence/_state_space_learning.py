@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +13,13 @@ from scipy import linalg
 from panlearn.core.gaussian import by_pattern
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Sums
+from panlearn.core.threads import one_blas_thread
 from panlearn.sequence._state_space import StateSpace, Walk, is_singular, root
 
 # The least eigenvalue of a learned covariance, beside its largest and that of its start.
 FLOOR = 1e-10
+# On series of fewer numbers the threads of BLAS wait for each other longer than they work.
+SHORT = 2**14
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,12 @@ class StateMoments(Sums):
 def expect(at: StateSpace, X: Sequences, y: Any, weight: Any) -> StateMoments:
     """The moments of a block of series, whose columns are observations and then controls."""
     total: Any = 0
-    for s in range(len(X)):
-        values = np.asarray(X.values[X.offsets[s] : X.offsets[s + 1]], dtype=float)
-        moments = _moments(at, values)
-        total = total + (moments if weight is None else moments * float(weight[s]))
+    short = len(X) > 0 and np.diff(X.offsets).max() * X.values.shape[1] < SHORT
+    with one_blas_thread() if short else contextlib.nullcontext():
+        for s in range(len(X)):
+            values = np.asarray(X.values[X.offsets[s] : X.offsets[s + 1]], dtype=float)
+            moments = _moments(at, values)
+            total = total + (moments if weight is None else moments * float(weight[s]))
     return total
 
 

@@ -9,76 +9,18 @@ float64.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.core.splitmix import next_uniform
+from panlearn.text._word2vec_pairs import uniform
 
 SHARE = 4  # examples in a row that are held against the same negative words
 FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
-A_WORD, A_REACH = 5, 4  # microseconds that Python takes to draw a word, and to pair it a word away
 
 
-@jit
-def uniform(state: np.ndarray) -> float:
-    """A number in [0, 1); the state of the generator, one number in an array, goes on."""
-    state[0], number = next_uniform(state[0])
-    return number
-
-
-@jit(plain=lambda ids, *rest: A_WORD * len(ids))
-def subsample(
-    ids: np.ndarray, offsets: np.ndarray, keep: np.ndarray, window: int, seed: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The words that stay, each with probability `keep`, where documents end, and their windows.
-
-    The window of a word reaches a number of words to either side that is drawn from 1 to `window`.
-    """
-    state = np.array([seed], dtype=np.uint64)
-    words, reach = np.empty(len(ids), np.uint32), np.empty(len(ids), np.int64)
-    ends = np.zeros(len(offsets), np.int64)
-    m = 0
-    for doc in range(len(offsets) - 1):
-        for t in range(offsets[doc], offsets[doc + 1]):
-            if keep[ids[t]] >= 1.0 or uniform(state) < keep[ids[t]]:
-                words[m], reach[m] = ids[t], 1 + int(uniform(state) * window)
-                m += 1
-        ends[doc + 1] = m
-    return words[:m], ends, reach[:m]
-
-
-@jit(plain=lambda words, ends, reach, *rest: A_REACH * float(reach.sum()))
-def pairs(
-    words: np.ndarray, ends: np.ndarray, reach: np.ndarray, group: np.ndarray, n_groups: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Context words and words in the middle, sorted by the pair of their groups, and its edges."""
-    edges = np.zeros(n_groups * n_groups + 1, np.int64)
-    at = np.zeros(0, np.int64)
-    context, middle = np.empty(0, np.uint32), np.empty(0, np.uint32)
-    for counted in (False, True):  # a counting sort: how many pairs a block has, then the pairs
-        if counted:
-            at = np.empty(n_groups * n_groups, np.int64)
-            for block in range(len(at)):
-                at[block] = edges[block]
-                edges[block + 1] += edges[block]
-            context, middle = np.empty(edges[-1], np.uint32), np.empty(edges[-1], np.uint32)
-        for doc in range(len(ends) - 1):
-            for t in range(ends[doc], ends[doc + 1]):
-                to = group[words[t]]
-                for u in range(max(ends[doc], t - reach[t]), min(ends[doc + 1], t + reach[t] + 1)):
-                    if u == t:
-                        continue
-                    block = group[words[u]] * n_groups + to
-                    if counted:
-                        context[at[block]], middle[at[block]] = words[u], words[t]
-                        at[block] += 1
-                    else:
-                        edges[block + 1] += 1
-    return context, middle, edges
-
-
-@jit
+@jit(_nrt=False)
 def draw_negatives(
     words: np.ndarray, cumulated: np.ndarray, negatives: np.ndarray, state: np.ndarray
 ) -> None:
@@ -96,7 +38,7 @@ def draw_negatives(
         negatives[j] = words[first]
 
 
-@jit(fastmath=FAST)
+@jit(fastmath=FAST, _nrt=False)
 def _contrast(
     h: np.ndarray,
     error: np.ndarray,
@@ -137,7 +79,7 @@ def _contrast(
     return loss + math.log(product)
 
 
-@jit(fastmath=FAST)
+@jit(fastmath=FAST, _nrt=False)
 def classify(
     h: np.ndarray,
     error: np.ndarray,
@@ -167,7 +109,31 @@ def classify(
     return loss + math.log(total)
 
 
-@jit(fastmath=FAST)
+class Memory(NamedTuple):
+    """For the work on an example: taken from Python, since the compiler takes long over it.
+
+    The state of the generator, negative words, none of them for the full softmax, the scores of
+    outputs, the vector of an input and its error.
+    """
+
+    state: np.ndarray
+    negatives: np.ndarray
+    scores: np.ndarray
+    h: np.ndarray
+    error: np.ndarray
+
+
+def _memory(inputs: np.ndarray, outputs: np.ndarray, negative: int, seed: int) -> Memory:
+    d, dtype = inputs.shape[1], inputs.dtype
+    return Memory(
+        np.array([seed], dtype=np.uint64),
+        np.empty(negative, np.uint32),
+        np.empty(negative + 1 if negative else len(outputs), dtype),
+        np.empty(d, dtype),
+        np.empty(d, dtype),
+    )
+
+
 def skip_gram(
     context: np.ndarray,
     middle: np.ndarray,
@@ -183,24 +149,57 @@ def skip_gram(
 
     The negative words are drawn anew every `SHARE` pairs, so that their vectors stay at hand.
     """
-    state, negatives = np.array([seed], dtype=np.uint64), np.empty(negative, np.uint32)
-    scores = np.empty(negative + 1 if negative else len(outputs), inputs.dtype)
-    error, total = np.empty(inputs.shape[1], inputs.dtype), 0.0
+    memory = _memory(inputs, outputs, negative, seed)
+    if not negative:  # by itself, so that a fit compiles the one that it needs
+        return _classify_pairs(context, middle, inputs, outputs, rate, memory)
+    return _contrast_pairs(context, middle, inputs, outputs, noise_words, noise, rate, memory)
+
+
+@jit(fastmath=FAST, _nrt=False)
+def _classify_pairs(
+    context: np.ndarray,
+    middle: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    rate: float,
+    memory: Memory,
+) -> float:
+    error, total = memory.error, 0.0
     for i in range(len(context)):
         x = inputs[context[i]]
-        error[:] = 0
-        if negative:
-            if i % SHARE == 0:
-                draw_negatives(noise_words, noise, negatives, state)
-            total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
-        else:
-            total += classify(x, error, outputs, middle[i], scores, rate)
+        for f in range(len(x)):
+            error[f] = 0
+        total += classify(x, error, outputs, middle[i], memory.scores, rate)
         for f in range(len(x)):
             x[f] += error[f]
     return total
 
 
-@jit(fastmath=FAST)
+@jit(fastmath=FAST, _nrt=False)
+def _contrast_pairs(
+    context: np.ndarray,
+    middle: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    noise_words: np.ndarray,
+    noise: np.ndarray,
+    rate: float,
+    memory: Memory,
+) -> float:
+    state, negatives, scores, _, error = memory
+    total = 0.0
+    for i in range(len(context)):
+        x = inputs[context[i]]
+        for f in range(len(x)):
+            error[f] = 0
+        if i % SHARE == 0:
+            draw_negatives(noise_words, noise, negatives, state)
+        total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
+        for f in range(len(x)):
+            x[f] += error[f]
+    return total
+
+
 def bag_of_words(
     words: np.ndarray,
     ends: np.ndarray,
@@ -214,9 +213,23 @@ def bag_of_words(
     seed: int,
 ) -> tuple[float, int]:
     """One step for the mean of each context; returns the sum of losses and how many there were."""
-    state, negatives = np.array([seed], dtype=np.uint64), np.empty(negative, np.uint32)
-    scores = np.empty(negative + 1 if negative else len(outputs), inputs.dtype)
-    h, error = np.empty(inputs.shape[1], inputs.dtype), np.empty(inputs.shape[1], inputs.dtype)
+    memory = _memory(inputs, outputs, negative, seed)
+    return _learn_bags(words, ends, reach, inputs, outputs, noise_words, noise, rate, memory)
+
+
+@jit(fastmath=FAST, _nrt=False)
+def _learn_bags(
+    words: np.ndarray,
+    ends: np.ndarray,
+    reach: np.ndarray,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    noise_words: np.ndarray,
+    noise: np.ndarray,
+    rate: float,
+    memory: Memory,
+) -> tuple[float, int]:
+    state, negatives, scores, h, error = memory
     total, n = 0.0, 0
     for doc in range(len(ends) - 1):
         for t in range(ends[doc], ends[doc + 1]):
@@ -224,15 +237,15 @@ def bag_of_words(
             size = last - first - 1
             if size == 0:
                 continue
-            h[:] = 0
-            error[:] = 0
+            for f in range(len(h)):
+                h[f], error[f] = 0, 0
             share = h.dtype.type(1 / size)
             for u in range(first, last):
                 if u != t:
                     x = inputs[words[u]]
                     for f in range(len(h)):
                         h[f] += share * x[f]
-            if negative:
+            if len(negatives) > 0:
                 if n % SHARE == 0:
                     draw_negatives(noise_words, noise, negatives, state)
                 total += _contrast(h, error, outputs, words[t], negatives, scores, rate)

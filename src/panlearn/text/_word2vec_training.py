@@ -16,14 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from panlearn.core.threads import OrderedMap
-from panlearn.text._word2vec_kernels import (
-    A_REACH,
-    A_WORD,
-    bag_of_words,
-    pairs,
-    skip_gram,
-    subsample,
-)
+from panlearn.text._word2vec_kernels import bag_of_words, skip_gram
+from panlearn.text._word2vec_pairs import A_REACH, A_WORD, pairs, subsample
 
 SHARD = 1 << 15  # tokens of which the pairs are made at once; a longer document is cut there
 GROUPS = 8

@@ -11,7 +11,18 @@ from panlearn.tree._split import MISSING, TOP
 SMALL = 48
 
 
-@jit(error_model="numpy")
+def _divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: np.ndarray) -> int:
+    """Do as `divide` does, in operations on arrays."""
+    left = goes_left[rows]
+    front, back, last = values[left], values[~left], values[-1]
+    buffer[: len(back)] = back
+    if left[-1]:  # as the loop leaves it
+        buffer[len(back)] = last
+    values[: len(front)], values[len(front) :] = front, back
+    return len(front)
+
+
+@jit(error_model="numpy", instead=_divide)
 def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: np.ndarray) -> int:
     """Move the values of the rows that go left to the front, both sides in their order.
 
@@ -30,7 +41,21 @@ def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: 
     return front
 
 
-@jit(error_model="numpy")
+def _sort_by_bin(
+    bins: np.ndarray,
+    rows: np.ndarray,
+    start: int,
+    keys: np.ndarray,
+    places: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Do as `sort_by_bin` does, in operations on arrays."""
+    found = bins[rows].astype(keys.dtype)  # a byte has no room for TOP
+    places[:] = start + np.argsort(found, kind="stable")
+    keys[start : start + len(rows)] = np.where(found < MISSING, found, TOP)
+
+
+@jit(error_model="numpy", instead=_sort_by_bin)
 def sort_by_bin(
     bins: np.ndarray,
     rows: np.ndarray,

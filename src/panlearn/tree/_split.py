@@ -234,7 +234,15 @@ def finish(
                 line[0, i] = -np.inf
 
 
-@jit(error_model="numpy", _nrt=False)
+def _fill_scores(line: np.ndarray, first: int, end: int, weight: float, criterion: int) -> None:
+    """Do as `fill_scores` does, in operations on arrays."""
+    left, right, left_weight = line[0, first:end], line[1, first:end], line[2, first:end]
+    if criterion == GINI or criterion == SQUARED_ERROR:
+        left, right = left / left_weight, right / (weight - left_weight)
+    line[4, first:end] = left + right
+
+
+@jit(error_model="numpy", _nrt=False, instead=_fill_scores)
 def fill_scores(line: np.ndarray, first: int, end: int, weight: float, criterion: int) -> None:
     """The scores of all places of a line, by themselves, for several divisions go at once."""
     if criterion == GINI or criterion == SQUARED_ERROR:
