@@ -202,8 +202,7 @@ class Library:
             wish |= {"handle_unknown": "use_encoded_value", "unknown_value": -1.0}
         if "n_restarts_optimizer" in names:  # of few rows the most likely kernel may be a spike
             wish |= {"optimizer": None}
-        if "radius" in names:  # far enough for every row to have a neighbour
-            wish |= {"radius": 2.7}
+        wish |= {"radius": 2.7}  # far enough for every row to have a neighbour
         wish = {name: value for name, value in wish.items() if name in names}
         return cls(**{**wish, **parameters})
 

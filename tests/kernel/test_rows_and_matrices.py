@@ -88,7 +88,7 @@ def test_a_kernel_of_scikit_learn_is_copied_and_a_process_may_keep_x():
     kernel.k1.length_scale = 9.0
     assert_array_equal(model.predict(new), before)
     assert model.X_train_ is not X
-    assert GaussianProcessRegressor(copy_X_train=False).fit(X, y).X_train_ is X
+    assert GaussianProcessRegressor(RBF(1.0, "fixed"), copy_X_train=False).fit(X, y).X_train_ is X
     assert GaussianProcessClassifier(copy_X_train=False).fit(X, y).X_train_ is X
 
 

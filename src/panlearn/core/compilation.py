@@ -80,13 +80,6 @@ class _Library(JITCodeLibrary):
             library.is_part = True
         super().add_linking_library(library)
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-        for function in ll_module.functions:
-            if not function.is_declaration:  # Numba makes a list of passes even for these
-                passes, builder = self._codegen._function_pass_manager()
-                passes.run(function, builder)
-
     def _optimize_final_module(self) -> None:
         if not self.is_part:
             super()._optimize_final_module()

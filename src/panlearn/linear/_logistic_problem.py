@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import SMALL, available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments, Statistic
+from panlearn.linear._logistic_columns import ColumnDesign
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
@@ -48,31 +49,6 @@ def _columns(X: Any, y: Any, weight: Any) -> Columns:
 
 def _sampled_moments(X: Any, y: Any, weight: Any, *, stride: int) -> Moments:
     return Moments.of(X[::stride], weight=None if weight is None else weight[::stride])
-
-
-@dataclass(frozen=True)
-class Design:
-    """Two classes in memory by columns, the last one of ones; dense columns are centred."""
-
-    X: sparse.csc_array
-    y: np.ndarray
-    weight: np.ndarray
-    centre: np.ndarray
-
-    def unknowns(self, problem: LogisticProblem, x: np.ndarray) -> np.ndarray:
-        """Weights of the columns at the point x of the problem."""
-        coef, intercept = problem.coefficients(x)
-        return np.append(coef, intercept + coef @ self.centre)[: self.X.shape[1]]
-
-    def point(self, problem: LogisticProblem, w: np.ndarray) -> np.ndarray:
-        """The point of the problem with these weights."""
-        coef = w[None, : problem.d]
-        intercept = w[problem.d :].sum() - coef @ self.centre
-        return problem.start(coef, intercept)
-
-    def attributes(self, problem: LogisticProblem, w: np.ndarray) -> dict[str, Any]:
-        """The fitted attributes of an estimator with these weights."""
-        return problem.attributes(self.point(problem, w))
 
 
 class LogisticProblem:
@@ -198,23 +174,10 @@ class LogisticProblem:
             return False
         return sparse.issparse(rows.X) or 32 * rows.X.size < available()
 
-    def columns(self) -> Design:
-        """The columns of X and one of ones if there is an intercept, as a sparse matrix."""
-        rows = self._rows
-        assert isinstance(rows, ArrayRows)  # by_columns was asked
-        assert rows.y is not None
-        n = rows.X.shape[0]
-        if sparse.issparse(rows.X):
-            X, centre = sparse.csc_array(rows.X), np.zeros(self.d)
-        else:
-            centre = self.mean
-            data = np.subtract(rows.X, centre, dtype=float).ravel(order="F")
-            places = np.tile(np.arange(n, dtype=np.int32), self.d)
-            X = sparse.csc_array((data, places, np.arange(0, n * self.d + 1, n)))
-        if self.fit_intercept:
-            X = sparse.hstack([X, np.ones((n, 1))], format="csc")
-        weight = np.ones(n) if rows.weight is None else rows.weight.astype(float)
-        return Design(X, rows.y.astype(float), weight, centre)
+    def columns(self) -> ColumnDesign:
+        """The rows by columns."""
+        assert isinstance(self._rows, ArrayRows)  # by_columns was asked
+        return ColumnDesign.of(self._rows, self.mean, fit_intercept=self.fit_intercept)
 
     def sampled(self) -> LogisticProblem | None:
         """The same problem on a sample of the rows in memory, if it has enough of every class."""
