@@ -11,7 +11,7 @@ import atlas
 import charts
 import facts
 import pytest
-from tests.docs.test_atlas import measured
+from tests.docs.test_charts import measured
 
 SITE = facts.DOCS / "_build" / "html"
 STATIC = facts.DOCS / "_static"

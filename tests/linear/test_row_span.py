@@ -36,6 +36,14 @@ def test_scores_and_norms_stay(rng, change):
     np.testing.assert_allclose(basis @ basis.T, np.eye(40), rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("row", [np.arange(5.0), np.zeros(5)])
+def test_one_row_has_one_coordinate(row):
+    span = RowSpan.of(row[None], np.zeros(5))
+    np.testing.assert_allclose(span.coordinates @ span.mix @ span.frame, row[None], atol=1e-15)
+    model = HuberRegressor().fit(row[None], [2.0])
+    assert model.predict(row[None]) == pytest.approx([2.0])
+
+
 def test_reflections_are_left_to_rows_that_need_them(rng):
     X = rng.standard_normal((40, 90))
     assert not RowSpan.of(X, X.mean(axis=0)).centre.any()

@@ -77,8 +77,8 @@ class RowSpan:
         rounding times the condition of the products. Where that may matter, reflections find it.
         """
         products = X @ X.T
-        least, *_, most = linalg.eigvalsh(products, check_finite=False)
-        if least * np.finfo(X.dtype).eps ** -0.25 >= most:
+        spread = linalg.eigvalsh(products, check_finite=False)
+        if 0 < spread[-1] <= spread[0] * np.finfo(X.dtype).eps ** -0.25:
             Z = linalg.cholesky(products, lower=True, check_finite=False)
             inverse, _ = get_lapack_funcs("trtri", (Z,))(Z, lower=True)
             return cls(Z, inverse, X, np.zeros(X.shape[1]))
