@@ -27,6 +27,7 @@ from panlearn.core.columns import Columns
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import SMALL, available
 from panlearn.core.sources import ArrayRows, Rows
+from panlearn.core.threads import one_blas_thread
 
 
 def spanned(rows: Rows, *, centred: bool, most: int) -> RowSpan | None:
@@ -77,11 +78,12 @@ class RowSpan:
         rounding times the condition of the products. Where that may matter, reflections find it.
         """
         products = X @ X.T
-        spread = linalg.eigvalsh(products, check_finite=False)
-        if 0 < spread[-1] <= spread[0] * np.finfo(X.dtype).eps ** -0.25:
-            Z = linalg.cholesky(products, lower=True, check_finite=False)
-            inverse, _ = get_lapack_funcs("trtri", (Z,))(Z, lower=True)
-            return cls(Z, inverse, X, np.zeros(X.shape[1]))
+        with one_blas_thread():  # of small matrices two wait for one another
+            spread = linalg.eigvalsh(products, check_finite=False)
+            if 0 < spread[-1] <= spread[0] * np.finfo(X.dtype).eps ** -0.25:
+                Z = linalg.cholesky(products, lower=True, check_finite=False)
+                inverse, _ = get_lapack_funcs("trtri", (Z,))(Z, lower=True)
+                return cls(Z, inverse, X, np.zeros(X.shape[1]))
         Q, R = linalg.qr((X - mean.astype(X.dtype)).T, mode="economic", check_finite=False)
         return cls(np.ascontiguousarray(R.T), np.eye(len(X), dtype=X.dtype), Q.T, mean)
 
