@@ -216,8 +216,8 @@ def extremes(shown: list[Measured]) -> str:
     return (
         '<h2 id="extremes">Worst beside best</h2><p>Of each method with several workloads, the one '
         "with the least ratio and the one with the greatest.</p>"
-        '<div class="scroll"><table><tr><th>method</th><th>worst</th><th>best</th></tr>'
-        f"{body}</table></div>"
+        '<table class="extremes"><tr><th>method</th><th>worst</th><th>best</th></tr>'
+        f"{body}</table>"
     )
 
 
