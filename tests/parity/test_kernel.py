@@ -83,6 +83,17 @@ def test_gaussian_process_regressor(name, targets, normalize_y):
     assert adapted.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-6)
 
 
+def test_without_a_kernel_the_same_one_is_learned():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, (50, 2))
+    y = 3 * np.sin(X @ [1.0, 0.5]) + 0.1 * rng.normal(size=50)
+    ours = GaussianProcessRegressor(alpha=0.01).fit(X, y)
+    theirs = peer_gp.GaussianProcessRegressor(alpha=0.01).fit(X, y)
+    assert np.abs(theirs.kernel_.theta).min() > 0.5  # far from where both begin
+    # both stop where L-BFGS-B sees no gain
+    np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, rtol=0, atol=1e-3)
+
+
 def test_gaussian_process_classifier():
     X, y = load_iris(return_X_y=True)
     X, y = X[50::2], y[50::2]

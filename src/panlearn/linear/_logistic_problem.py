@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.columns import Columns
 from panlearn.core.map_reduce import map_reduce
 from panlearn.core.memory import SMALL, available, require_memory
 from panlearn.core.sources import ArrayRows, Rows
@@ -25,7 +24,7 @@ from panlearn.linear._logistic_columns import ColumnDesign
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import Loss, LossAndCurvature, rescale, standard
 from panlearn.linear._quasi_newton import LassoModel, Model, SmoothModel
-from panlearn.linear._row_span import RowSpan, spanned
+from panlearn.linear._row_span import RowSpan, columns_of, spanned
 
 # A curvature is a square matrix of this many rows at most; beyond, it is a diagonal.
 DENSE = 2000
@@ -41,10 +40,6 @@ DEAR, WIDE = 2, 500
 def _encoded(summary: Callable, labels: Labels, columns: Any, X: Any, y: Any, weight: Any) -> Any:
     codes, weight = labels.encode(y, weight)
     return summary(X if columns is None else X[:, columns], codes, weight)
-
-
-def _columns(X: Any, y: Any, weight: Any) -> Columns:
-    return Columns.of(X, weight)
 
 
 def _sampled_moments(X: Any, y: Any, weight: Any, *, stride: int) -> Moments:
@@ -99,7 +94,7 @@ class LogisticProblem:
 
     def _describe(self) -> None:
         """One pass for the mean and the scale of each column."""
-        columns = self._sum(_columns, require_finite=True)
+        columns = self._sum(columns_of, require_finite=True)
         mean = columns.mean if self.fit_intercept else np.zeros(self.d)
         spread = columns.squares / columns.weight + (columns.mean - mean) ** 2
         p = self.labels.count / self.total

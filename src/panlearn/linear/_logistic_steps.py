@@ -25,8 +25,9 @@ from panlearn.core.sources import Rows
 from panlearn.core.value import Value
 from panlearn.linear._logistic_labels import Labels
 from panlearn.linear._logistic_loss import Loss, LossAndCurvature
-from panlearn.linear._logistic_problem import _columns, _encoded
+from panlearn.linear._logistic_problem import _encoded
 from panlearn.linear._quasi_newton import SmoothModel
+from panlearn.linear._row_span import columns_of
 
 ABSENT = 1.0  # precision of the intercepts while a class has not come: that of some rows
 
@@ -60,7 +61,7 @@ class Surrogate(Value):
     @classmethod
     def start(cls, rows: Rows, labels: Labels, *, alpha: float, fit_intercept: bool) -> Surrogate:
         """The penalty alone, in columns scaled by these rows."""
-        seen: Columns = map_reduce(_columns, rows)
+        seen: Columns = map_reduce(columns_of, rows)
         mean = seen.mean if fit_intercept else np.zeros_like(seen.mean)
         scale = np.sqrt(seen.squares / seen.weight + (seen.mean - mean) ** 2)
         scale = np.where(scale > 0, scale, 1.0)

@@ -52,11 +52,12 @@ def spanned(rows: Rows, *, centred: bool, most: int) -> RowSpan | None:
     n, d = rows.X.shape
     if 2 * n > d or n > most or not (rows.X.nbytes <= SMALL or 2 * rows.X.nbytes < available()):
         return None
-    mean = map_reduce(_columns, rows, require_finite=True).mean
+    mean = map_reduce(columns_of, rows, require_finite=True).mean
     return RowSpan.of(rows.X, mean if centred else np.zeros(d))
 
 
-def _columns(X: Any, y: Any, weight: Any) -> Columns:
+def columns_of(X: Any, y: Any, weight: Any) -> Columns:
+    """The moments of each column of a block."""
     return Columns.of(X, weight)
 
 

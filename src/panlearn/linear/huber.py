@@ -93,7 +93,7 @@ class HuberRegressor(Iterative, LinearRegressor):
     :math:`\epsilon \sigma / |r|` and the step is shortened until it does. Both steps come from
     the same sums over the rows, one pass and :math:`O(n d^2)` each, so X may be an array, a sparse
     matrix, a stream that can be walked again or a Dask collection. Of a long array, a fit to every
-    so many-th row gives the start. With a penalty, n dense rows of more than 2n columns are put
+    so many-th row gives the start. With a penalty, n dense rows of 2n columns or more are put
     into n coordinates of the space that they span, once, in :math:`O(n^2 d)`.
 
     If more than a part :math:`1 - 1 / \epsilon^2` of the rows can be fitted exactly, the scale

@@ -96,7 +96,7 @@ class LogisticRegression(LinearClassifier, Iterative):
     minimised by coordinate descent (proximal Newton). With more than about 2000 unknowns the
     Hessian is else a diagonal, which makes it L-BFGS, and l1 works on the columns: two classes in
     memory by coordinate descent and conjugate gradients on all of them, else on the few that can be
-    active, which is slow where thousands stay. With l2 alone, n dense rows of more than 2n columns
+    active, which is slow where thousands stay. With l2 alone, n dense rows of 2n columns or more
     are put into n coordinates of the space that they span, once, in :math:`O(n^2 d)`.
 
     The multinomial model has one weight vector a class and is symmetric in the classes; with l2 the
