@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from panlearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, _search
-from panlearn.neighbors._kernels import candidate_distances, keep_smallest, powered_distances
+from panlearn.neighbors._kernels import keep_smallest, paired_distances, powered_distances
 
 METRICS = {1: "cityblock", 2: "euclidean", np.inf: "chebyshev", 3: "minkowski"}
 
@@ -203,9 +203,10 @@ def test_kernels_do_what_numpy_does(rng):
         assert_allclose(powered_distances(Q, columns, p), expected, rtol=1e-13)
     expected = np.abs(Q[:, None] - X).max(axis=2)
     assert_array_equal(powered_distances(Q, columns, np.inf), expected)
-    candidate = rng.integers(0, 70, (6, 9))
-    squares = ((Q[:, None] - X[candidate]) ** 2).sum(axis=2)
-    assert_allclose(candidate_distances(Q, X, candidate), squares, rtol=1e-13)
+    which, near = rng.integers(0, 6, 40), rng.integers(0, 70, 40)
+    for p in (1.0, 2.0, 3.0, np.inf):
+        expected = powered_distances(Q, columns, p)[which, near]
+        assert_allclose(paired_distances(Q, X, which, near, p), expected, rtol=1e-13)
     block = rng.integers(0, 20, (6, 70)).astype(float)
     value, index = np.full((6, 9), np.inf), np.zeros((6, 9), dtype=np.int64)
     keep_smallest(block[:, :40].copy(), 0, value, index)

@@ -48,6 +48,29 @@ def test_the_radius_itself_is_within(algorithm):
     assert [o.tolist() for o in twice.radius_neighbors()[1]] == [[1], [0], []]
 
 
+@pytest.mark.parametrize("radius", [0.5, 9.0, 11.5, 14.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_rows_of_many_columns_are_screened_and_then_compared(rng, radius, dtype, offset):
+    X = (rng.normal(size=(300, 70)) + offset).astype(dtype)
+    Q = np.concatenate([X[:20], X[:20] + rng.normal(size=(20, 70)).astype(dtype) / 100])
+    D = cdist(Q.astype(float), X.astype(float))
+    model = RadiusNeighborsRegressor(radius).fit(X, X[:, 0])
+    assert (D <= 11.5).any() and not (D <= 11.5).all()
+    expected = D <= radius
+    assert_array_equal(model.radius_neighbors_graph(Q).toarray() > 0, expected)
+    found = model.radius_neighbors_graph(Q, mode="distance").toarray()
+    assert_allclose(found, np.where(expected, D, 0), rtol=1e-6 if dtype is np.float32 else 1e-10)
+
+
+def test_a_query_beyond_single_precision_is_compared_with_all(rng):
+    X = rng.normal(size=(200, 70))
+    far = np.full((1, 70), 1e30)
+    model = RadiusNeighborsRegressor(1e31).fit(X, X[:, 0])
+    assert model.radius_neighbors_graph(far).toarray().all()
+    assert not model.radius_neighbors_graph(10 * far).toarray().any()
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
 def test_units_do_not_matter(rng, scale, algorithm):

@@ -85,29 +85,18 @@ def powered_distances(queries: np.ndarray, columns: np.ndarray, p: float) -> np.
 
 
 @jit
-def candidate_distances(queries: np.ndarray, X: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances of each query to its candidates, from differences."""
-    rows, count = candidates.shape
-    out = np.empty((rows, count))
-    for i in range(rows):
-        for c in range(count):
-            total = 0.0
-            for f in range(X.shape[1]):
-                difference = float(queries[i, f]) - float(X[candidates[i, c], f])
-                total += difference * difference
-            out[i, c] = total
-    return out
-
-
-@jit
 def paired_distances(
     queries: np.ndarray, X: np.ndarray, which: np.ndarray, near: np.ndarray, p: float
 ) -> np.ndarray:
     """What `powered_distances` has of pairs: of query ``which[k]`` and row ``near[k]`` of X."""
-    out = np.zeros(len(which))
-    for k in range(len(which)):
+    out, first = np.zeros(len(which)), 0
+    if p == 2.0:  # four at once, as each addition waits for the last of its pair
+        while first + 4 <= len(which):
+            _four_squares(queries, X, which[first : first + 4], near[first : first + 4], out[first:])
+            first += 4
+    for k in range(first, len(which)):
         for f in range(X.shape[1]):
-            difference = queries[which[k], f] - float(X[near[k], f])
+            difference = float(queries[which[k], f]) - float(X[near[k], f])
             if p == 2.0:
                 out[k] += difference * difference
             elif p == np.inf:
@@ -115,3 +104,20 @@ def paired_distances(
             else:
                 out[k] += _raise(difference, p)
     return out
+
+
+@jit
+def _four_squares(
+    queries: np.ndarray, X: np.ndarray, which: np.ndarray, near: np.ndarray, out: np.ndarray
+) -> None:
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    q, r, s, t = queries[which[0]], queries[which[1]], queries[which[2]], queries[which[3]]
+    w, x, y, z = X[near[0]], X[near[1]], X[near[2]], X[near[3]]
+    for f in range(X.shape[1]):
+        one, two = float(q[f]) - float(w[f]), float(r[f]) - float(x[f])
+        three, four = float(s[f]) - float(y[f]), float(t[f]) - float(z[f])
+        a += one * one
+        b += two * two
+        c += three * three
+        d += four * four
+    out[0], out[1], out[2], out[3] = a, b, c, d

@@ -11,7 +11,7 @@ So near-duplicates at a large offset are told apart, and equal distances go by i
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from scipy.spatial import cKDTree
 from panlearn.core.threads import n_threads, threads
 from panlearn.neighbors._ball import Ball, balls, joined
 from panlearn.neighbors._kernels import (
-    candidate_distances,
     keep_smallest,
     paired_distances,
     powered_distances,
@@ -32,6 +31,11 @@ Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # powered distances, indices
 
 LOW_DIMENSION = 10
 QUERIES, ROWS = 256, 2048  # a block of products in float32 stays in the cache
+WIDE = 64  # columns: with fewer, all distances take little longer than to screen for those in reach
+SPARSE = 1 / 8  # of the pairs: if more are in reach, all distances are found sooner
+SOME = 16  # rows whose mean is the middle of all
+BLOCK = 1 << 15  # numbers that stay in the cache while they are centred
+SHARED = 1 << 24  # multiplications that are worth a second thread
 FEW = 10_000  # numbers: with all of these a query is compared sooner than they are screened
 SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
 
@@ -56,7 +60,8 @@ class NeighborIndex:
         ):
             self.tree = cKDTree(self.X, leafsize=leaf_size, balanced_tree=False)
         elif self.p == 2 and X.size > FEW:
-            self.mean = self.X.mean(axis=0, dtype=np.float64)
+            some = self.X[:: max(1, self.n // SOME)]  # any point among the rows will do
+            self.mean = some.mean(axis=0, dtype=np.float64)
             low, high = self.X.min(axis=0) - self.mean, self.X.max(axis=0) - self.mean
             self.scale = _power_of_two(max(_peak(low), _peak(high)))
             self.screened = self._augmented(self.X, np.float32)
@@ -92,10 +97,20 @@ class NeighborIndex:
         Q = Q if self.unit == 1 else Q / self.unit
         limit = radius / self.unit
         step = max(1, (1 << 20) // self.n) if self.tree is None else 4 * QUERIES
-        columns: Any = None if sparse.issparse(self.X) else self.X.T.astype(np.float64, order="C")
+
+        @cache
+        def columns() -> np.ndarray:
+            return self.X.T.astype(np.float64, order="C")
 
         def look(part: slice) -> Ball:
-            return balls(self._all_distances(Q[part], columns), limit)
+            if sparse.issparse(self.X):
+                return balls(self._sparse_distances(Q[part]), limit)
+            queries = np.asarray(Q[part], dtype=np.float64)
+            if self.screened is not None and self.X.shape[1] >= WIDE:
+                place = np.flatnonzero(self._in_reach(queries, limit))
+                if len(place) <= SPARSE * len(queries) * self.n:
+                    return self._compared(queries, place, limit)
+            return balls(self._root(powered_distances(queries, columns(), self.p)), limit)
 
         def ask(part: slice) -> Ball:
             queries = np.asarray(Q[part], dtype=np.float64)
@@ -103,12 +118,7 @@ class NeighborIndex:
             near = cKDTree(queries, balanced_tree=False).sparse_distance_matrix(
                 self.tree, limit * (1 + 1e-9), p=self.p, output_type="ndarray"
             )
-            place = np.sort(near["i"] * self.n + near["j"])
-            query, which = np.divmod(place, self.n)
-            exact = self._root(paired_distances(queries, self.X, query, which, self.p))
-            inside = exact <= limit
-            ends = np.cumsum(np.bincount(query[inside], minlength=len(queries)))
-            return Ball(np.append(0, ends), exact[inside], which[inside])
+            return self._compared(queries, np.sort(near["i"] * self.n + near["j"]), limit)
 
         count = n_threads(-1 if n_jobs is None else n_jobs)
         parts = [slice(i, i + step) for i in range(0, Q.shape[0], step)]
@@ -116,10 +126,24 @@ class NeighborIndex:
             ball = joined(list(run(look if self.tree is None else ask, parts)))
         return ball._replace(distance=ball.distance * self.unit)
 
-    def _all_distances(self, Q: Any, columns: Any) -> np.ndarray:
+    def _compared(self, Q: np.ndarray, place: np.ndarray, limit: float) -> Ball:
+        """Those of some pairs that are within the limit; a place is n times query plus row."""
+        query, which = np.divmod(place, self.n)
+        exact = self._root(paired_distances(Q, self.X, query, which, self.p))
+        inside = exact <= limit
+        ends = np.cumsum(np.bincount(query[inside], minlength=len(Q)))
+        return Ball(np.append(0, ends), exact[inside], which[inside])
+
+    def _in_reach(self, Q: np.ndarray, limit: float) -> np.ndarray:
+        """Whether each row may be within the limit of each query, by products in float32."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            left, norm = self._screening(Q, np.float32)
+            beyond = (limit / self.scale) ** 2 - norm**2 + self._rounding(norm, np.float32)
+            value = left @ self.screened.T
+            return ~((value > beyond[:, None]) & (value < np.inf))  # what is no number may be
+
+    def _sparse_distances(self, Q: Any) -> np.ndarray:
         """The distances of queries to every row, by differences."""
-        if columns is not None:
-            return self._root(powered_distances(np.asarray(Q, np.float64), columns, self.p))
         everyone = np.arange(self.n)[None]
         rows = [self._sparse_powers(Q[i : i + 1], everyone) for i in range(Q.shape[0])]
         return self._root(np.concatenate(rows))
@@ -171,16 +195,19 @@ class NeighborIndex:
         index = np.empty((Q.shape[0], k), dtype=np.int64)
         left = np.arange(Q.shape[0])
         step = QUERIES
+        if Q.shape[0] * self.X.shape[0] * Q.shape[1] > SHARED:
+            step = min(step, -(-Q.shape[0] // count))
         if sparse.issparse(self.X):  # one row of products a query is in memory
             step = min(QUERIES, max(1, (1 << 24) // self.n))
         with threads(count) as run:
             for way in ways:
-                parts = [left[i : i + step] for i in range(0, len(left), step)]
-                answers = run(partial(way, k=k), [Q[part] for part in parts])
+                queries = Q if len(left) == Q.shape[0] else Q[left]
+                parts = [slice(i, i + step) for i in range(0, len(left), step)]
+                answers = run(partial(way, k=k), [queries[part] for part in parts])
                 open_ones = [left[:0]]
                 for part, (near, which, certain) in zip(parts, answers, strict=True):
-                    powered[part], index[part] = near, which
-                    open_ones.append(part[~certain])
+                    powered[left[part]], index[left[part]] = near, which
+                    open_ones.append(left[part][~certain])
                 left = np.concatenate(open_ones)
         return powered, index
 
@@ -195,9 +222,7 @@ class NeighborIndex:
     def _screen_dense(self, Q: np.ndarray, k: int, dtype: type) -> Answer:
         count = self._candidates(k)
         with np.errstate(over="ignore", invalid="ignore"):
-            centred = (Q - self.mean) / self.scale
-            left = np.ones((len(Q), Q.shape[1] + 1), dtype)
-            left[:, :-1] = -2 * centred
+            left, norm = self._screening(Q, dtype)
             value, candidate = _heaps(len(Q), count, dtype)
             for first in range(0, self.n, ROWS):
                 if dtype is np.float32:
@@ -205,15 +230,23 @@ class NeighborIndex:
                 else:
                     right = self._augmented(self.X[first : first + ROWS], dtype)
                 keep_smallest(left @ right.T, first, value, candidate)
-            norm = np.sqrt((centred**2).sum(axis=1))
             # every row that was left out is at least as far as this, in units of the scale
             least = value[:, 0] + norm**2 - self._rounding(norm, dtype)
         candidate[~np.isfinite(value).all(axis=1)] = 0  # not certain, whatever they are
-        exact = candidate_distances(Q, self.X, candidate)
+        query = np.repeat(np.arange(len(Q)), count)
+        exact = paired_distances(Q, self.X, query, candidate.ravel(), 2.0).reshape(len(Q), count)
         near, which = _in_order(exact, candidate, k)
         with np.errstate(over="ignore"):
             certain = (np.sqrt(near[:, -1]) / self.scale) ** 2 < least
         return near, which, certain | (count == self.n)
+
+    def _screening(self, Q: np.ndarray, dtype: type) -> Found:
+        """What `_augmented` rows are multiplied by, and the norms, in units of the scale."""
+        left = self._augmented(Q, dtype)
+        norm = np.sqrt(left[:, -1], dtype=np.float64)
+        left[:, :-1] *= -2
+        left[:, -1] = 1
+        return left, norm
 
     def _screen_sparse(self, Q: Any, k: int) -> Answer:
         """Screen by products of sparse matrices in float64, about the origin."""
@@ -255,10 +288,13 @@ class NeighborIndex:
     def _augmented(self, X: np.ndarray, dtype: type) -> np.ndarray:
         """Rows centred and scaled, with their squares beside them: one product screens."""
         out = np.empty((X.shape[0], X.shape[1] + 1), dtype)
-        centred = X - self.mean
-        centred *= 1 / self.scale
-        out[:, :-1] = centred
-        out[:, -1] = np.einsum("ij,ij->i", centred, centred)
+        step = max(1, BLOCK // X.shape[1])
+        for first in range(0, len(X), step):
+            rows = slice(first, first + step)
+            centred = X[rows] - self.mean
+            centred *= 1 / self.scale
+            out[rows, :-1] = centred
+            out[rows, -1] = np.einsum("ij,ij->i", centred, centred)
         return out
 
     def _candidates(self, k: int) -> int:
