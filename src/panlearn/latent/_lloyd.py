@@ -23,7 +23,7 @@ from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
 
 CHUNK = 256  # rows whose scores against all centres stay in the cache
-SMALL = 1 << 13  # scores up to which to compile would take longer than it saves
+SMALL = 1 << 17  # multiplications up to which to compile would take longer than it saves
 SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
 Memory = np.dtype([("label", np.int32), ("bound", np.float64)], align=True)
@@ -159,7 +159,7 @@ def assign(
     total = np.zeros((k, d)) if total is None else total
     moved = np.ascontiguousarray(centres - origin)
     half = 0.5 * (moved**2).sum(axis=1)
-    if n * k <= SMALL and not sparse.issparse(X):
+    if n * k * max(d, 16) <= SMALL and not sparse.issparse(X):
         inertia = _assign_few(X, weight, moved, half, origin, count, total, memory["label"])
         return memory["label"], inertia
     drift = np.zeros(k) if moves is None else _drift(moves)
@@ -276,10 +276,11 @@ def _assign(
             own, other = best[a], np.float64(second[a]) / (unit * unit) - doubt
             if not gap > doubt or not square[i] * unit * unit < 1e30:
                 own, other = _in_double(rows[i], centres, half)
-            distance = 0.0
-            for j in range(d):
-                distance += (rows[i, j] - centres[own, j]) ** 2
-            labels[start + i], near[i] = own, distance
+            if own != labels[start + i] or near[i] == 0.0:  # else it is known
+                distance = 0.0
+                for j in range(d):
+                    distance += (rows[i, j] - centres[own, j]) ** 2
+                labels[start + i], near[i] = own, distance
             least = square[i] + 2 * other - SLACK * (square[i] + longest**2)
             bounds[start + i] = np.sqrt(max(least, 0.0))
         for i in range(size):

@@ -193,15 +193,34 @@ def with_best_loadings(
     keep the digits that its squares would lose where a feature has next to no noise.
     """
     scale, d = np.sqrt(noise), len(noise)
-    _, lengths, vectors = linalg.svd(root / scale, full_matrices=False, check_finite=False)
-    values = lengths**2
-    factor = (np.arange(len(values)) < k) & (values > 1)
+    values, vectors, rest = leading(root / scale, k)
+    factor = values > 1
     loadings = np.zeros((d, k))
     n = int(factor.sum())
     loadings[:, :n] = scale[:, None] * vectors[:n].T * np.sqrt(values[:n] - 1)
-    value = np.log(noise).sum() + np.where(factor, 1 + np.log(np.maximum(values, 1)), values).sum()
-    slopes = 1 - np.where(factor, 1.0, values) @ vectors**2
+    spread = np.where(factor, 1 + np.log(np.maximum(values, 1)), values)
+    value = np.log(noise).sum() + spread.sum() + rest.sum()
+    slopes = 1 - np.where(factor, 1.0, values) @ vectors**2 - rest
     return Factors(np.zeros(d), loadings, noise), float(value), slopes
+
+
+def leading(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""The largest k eigenvalues of AᵀA and their vectors, (k, d); the squares of each other column.
+
+    These are :math:`\sum_{j > k} \lambda_j u_{ij}^2`. Of a large A few vectors are those of its
+    rows' products :math:`A A^\top`. Their squares lose digits, but not what A itself says of the
+    vectors: its lengths along them, and what they leave of it.
+    """
+    if A.size <= SMALL or 4 * k > min(A.shape):
+        _, lengths, vectors = linalg.svd(A, full_matrices=False, check_finite=False)
+        values = lengths**2
+        return values[:k], vectors[:k], values[k:] @ vectors[k:] ** 2
+    n = len(A)
+    _, rows = linalg.eigh(A @ A.T, subset_by_index=[n - k, n - 1], check_finite=False)
+    along = rows.T @ A
+    _, lengths, vectors = linalg.svd(along, full_matrices=False, check_finite=False)
+    left = A - rows @ along
+    return lengths**2, vectors, np.einsum("ij,ij->j", left, left)
 
 
 def _climbed(root: np.ndarray, noise: np.ndarray, floor: np.ndarray, k: int) -> Factors:

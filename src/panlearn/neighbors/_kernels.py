@@ -92,7 +92,9 @@ def paired_distances(
     out, first = np.zeros(len(which)), 0
     if p == 2.0:  # four at once, as each addition waits for the last of its pair
         while first + 4 <= len(which):
-            _four_squares(queries, X, which[first : first + 4], near[first : first + 4], out[first:])
+            _four_squares(
+                queries, X, which[first : first + 4], near[first : first + 4], out[first:]
+            )
             first += 4
     for k in range(first, len(which)):
         for f in range(X.shape[1]):

@@ -21,27 +21,34 @@ from panlearn.tree._structure import Tree
 
 # A box has 2 to the power of the classes corners; with more than this all rows are walked.
 MOST_CLASSES = 4
+# Rows of a block at least: to bound fewer takes as long as to walk them.
+LEAST = 16
 
 
 class Blocks(NamedTuple):
-    """Presorted features, the block of each row and what a block holds at most, (d, n) and (d,)."""
+    """Presorted features, the block of each row, (d, n), and what a block holds at most, (d,).
+
+    The rows that miss a value are in a block behind all others, the same for every feature.
+    """
 
     ranks: np.ndarray
     order: np.ndarray
     block: np.ndarray
     size: np.ndarray
     valid: np.ndarray
+    missing: int
 
 
 def cut_into_blocks(features: Presorted) -> Blocks:
-    """Number the rows of each feature by block, MISSING where there is no value."""
+    """Number the rows of each feature by block."""
     ranks, order = features.columns.ranks, features.columns.order
     valid = (ranks != TOP).sum(axis=1)
-    size = np.maximum(1, -(-valid // MISSING))
-    block = np.full(order.shape, MISSING, dtype=np.uint8)
+    size = np.maximum(LEAST, -(-valid // MISSING))
+    missing = int((-(-valid // size)).max())
+    block = np.full(order.shape, missing, dtype=np.uint8)
     for j in range(len(order)):
         block[j, order[j, : valid[j]]] = np.arange(valid[j]) // size[j]
-    return Blocks(ranks, order, block, size, valid)
+    return Blocks(ranks, order, block, size, valid, missing)
 
 
 def stump_tree(
@@ -84,7 +91,7 @@ def best_stump(
     of the root, of its left and of its right child.
     """
     d, n = blocks.order.shape
-    histogram = np.zeros((d, MISSING + 1, n_classes))
+    histogram = np.zeros((d, blocks.missing + 1, n_classes))
     for j in range(d):
         sums_of_blocks = histogram[j]
         block = blocks.block[j]
@@ -148,7 +155,7 @@ def best_stump(
 def start_of(left: np.ndarray, histogram: np.ndarray, side: int) -> None:
     """What lies on the left before any value: nothing, or what is missing."""
     for k in range(len(left)):
-        left[k] = histogram[MISSING, k] if side == 1 else 0.0
+        left[k] = histogram[-1, k] if side == 1 else 0.0
 
 
 @jit
