@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import panlearn
 from panlearn.latent import PCA, FactorAnalysis, ProbabilisticPCA
 from panlearn.latent._factors import Factors, expect, maximise
-from panlearn.latent.factor_analysis import turn
+from panlearn.latent.factor_analysis import SMALL, leading, turn
 
 both = pytest.mark.parametrize("cls", [FactorAnalysis, ProbabilisticPCA])
 
@@ -269,3 +269,19 @@ def test_no_variance_of_the_noise_can_be_moved_to_a_higher_likelihood(rng):
         np.testing.assert_allclose(slope[~at_floor], 0, atol=1e-5)
         assert (slope[at_floor] > -1e-4).all()  # such a C keeps half of the digits
         assert model.n_iter_ < 10
+
+
+@pytest.mark.parametrize("shape", [(150, 400), (400, 150), (200, 200)])
+@pytest.mark.parametrize("size", [1.0, 3e4])  # with 1e-9 of the noise in some columns
+def test_leading_vectors_of_a_large_matrix(rng, shape, size):
+    n, d = shape
+    A = rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) + rng.normal(size=shape)
+    A[:, :5] *= size
+    A /= np.sqrt(n)
+    assert A.size > SMALL
+    values, vectors, rest = leading(A, 4)
+    _, lengths, expected = np.linalg.svd(A, full_matrices=False)
+    np.testing.assert_allclose(values, lengths[:4] ** 2, rtol=1e-12)
+    np.testing.assert_allclose(np.abs(np.einsum("ij,ij->i", vectors, expected[:4])), 1, rtol=1e-12)
+    left = (lengths[4:, None] * expected[4:]) ** 2
+    np.testing.assert_allclose(rest, left.sum(axis=0), rtol=1e-9)

@@ -205,11 +205,11 @@ def with_best_loadings(
 
 
 def leading(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""The largest k eigenvalues of AᵀA and their vectors, (k, d); the squares of each other column.
+    r"""The largest k eigenvalues of AᵀA and their vectors, (k, d); what these leave of each column.
 
-    These are :math:`\sum_{j > k} \lambda_j u_{ij}^2`. Of a large A few vectors are those of its
-    rows' products :math:`A A^\top`. Their squares lose digits, but not what A itself says of the
-    vectors: its lengths along them, and what they leave of it.
+    That is :math:`\sum_{j > k} \lambda_j u_{ij}^2`. Few vectors of a large A are found through the
+    products of its rows, :math:`A A^\top`. Digits are lost in these squares, but not in the lengths
+    of A along the vectors, nor in what they leave of it.
     """
     if A.size <= SMALL or 4 * k > min(A.shape):
         _, lengths, vectors = linalg.svd(A, full_matrices=False, check_finite=False)
