@@ -25,8 +25,7 @@ from panlearn.linear._quadratic import Quadratic
 _FORCING = 0.3  # accuracy of an inexact Newton step: more is undone by the next change of support
 _INNER_TOLERANCE = 0.3  # share of the tolerance for the working set; the rest is for what it omits
 _DIRECT = 256  # size of a system that is factorised at once
-_EPOCHS = 5  # of coordinate descent after a Newton step that was cut short
-_FACES = 100  # Newton steps in an iteration, at most
+_FACES = 3  # Newton steps in an iteration, at most: from more wrong faces epochs find the way
 _PATIENCE = 3  # iterations without progress
 _SLOPE = 0.25  # of the pull of a feature that is about to enter, along a path
 _MIN_GROWTH = 100  # features
@@ -133,7 +132,7 @@ def improve(
     quadratic: Quadratic, xy: np.ndarray, penalty: Penalty, coef: np.ndarray, gradient: np.ndarray
 ) -> None:
     """One iteration in place: Newton steps on the face of coef, then an epoch of descent."""
-    # a step cut short means a wrong face: a small one is left by further steps, from a large one
+    # a step cut short means a wrong face: a small one is left by a few further steps, from others
     # epochs find the way at less cost
     large = np.count_nonzero(coef) > _DIRECT
     cut_short = False
@@ -142,7 +141,7 @@ def improve(
         if not cut_short:
             break
     l1, l2 = coef.dtype.type(penalty.l1), coef.dtype.type(penalty.l2)
-    epochs = _EPOCHS if cut_short else quadratic.epochs_at_once(coef.size)
+    epochs = quadratic.epochs_for(coef.size) if cut_short else quadratic.epochs_at_once(coef.size)
     quadratic.descend(l1, l2, penalty.positive, coef, gradient, epochs)
 
 

@@ -18,6 +18,8 @@ import numpy as np
 from panlearn.core.jit import jit
 
 _CHEAP = 1 << 12  # multiplications that take no longer than to call for them
+_LEAST, _MOST = 5, 100  # epochs from a wrong face, and multiplications that these may take
+_BUDGET = 1 << 25
 
 
 @jit
@@ -117,6 +119,10 @@ class GramQuadratic:
         """How many epochs over so many coefficients cost no more than to call for one."""
         return 1 + _CHEAP // size**2
 
+    def epochs_for(self, size: int) -> int:
+        """How many epochs over so many coefficients are worth it where a face was wrong."""
+        return int(np.clip(_BUDGET // size**2, _LEAST, _MOST))
+
     def descend(
         self,
         l1: float,
@@ -155,6 +161,10 @@ class SparseQuadratic:
     def epochs_at_once(self, size: int) -> int:
         """One: each walks all rows."""
         return 1
+
+    def epochs_for(self, size: int) -> int:
+        """How many are worth it where a face was wrong."""
+        return _LEAST
 
     def descend(
         self,
