@@ -74,25 +74,72 @@ def best_bin_split(
             histogram, lowest, end, weighed, node, n_outputs, criterion, left_weight, sides, line
         )
         fill_scores(line, lowest, end, node.weight, criterion)
-        for b in range(lowest, end):
-            count += counts[b]
-            if (
-                line[4, b] > best + node.slack
-                and not (counted and min(count, n - count) < limits.min_samples_leaf)
-                and keeps_limits(line[2, b], line[3, b], sign, node, limits)
-            ):
-                best, low, missing_left = line[4, b], b, side == 1
+        better, place = best_bin(line, lowest, end, best, counts, count, n, sign, node, limits)
+        if place >= 0:
+            best, low, missing_left = better, place, side == 1
     high = low + 1
     while high < highest and is_empty(histogram, high, first):
         high += 1
-    for b in range(lowest, highest + 1):
-        for k in range(last + 1):
-            histogram[b, k] = 0.0
-    for k in range(last + 1):
-        histogram[MISSING, k] = 0.0
+    histogram[lowest : highest + 1] = 0.0
+    histogram[MISSING] = 0.0
     if counted:
         counts[:] = 0
     return best, low, high if high <= highest else -1, missing_left
+
+
+def _best_bin(
+    line: np.ndarray,
+    first: int,
+    end: int,
+    best: float,
+    counts: np.ndarray,
+    count: int,
+    n: int,
+    sign: int,
+    node: Node,
+    limits: Limits,
+) -> tuple[float, int]:
+    """Do as `best_bin` does, with numbers of Python."""
+    place, least, slack = -1, limits.min_samples_leaf, float(node.slack)
+    below = (count + np.cumsum(counts[first:end])).tolist() if least > 1 else []
+    needed = best + slack
+    for b, score in enumerate(line[4, first:end].tolist(), first):
+        if (
+            score > needed
+            and not (least > 1 and min(below[b - first], n - below[b - first]) < least)
+            and keeps_limits(line[2, b], line[3, b], sign, node, limits)
+        ):
+            best, place, needed = score, b, score + slack
+    return best, place
+
+
+@jit(error_model="numpy", _nrt=False, instead=_best_bin)
+def best_bin(
+    line: np.ndarray,
+    first: int,
+    end: int,
+    best: float,
+    counts: np.ndarray,
+    count: int,
+    n: int,
+    sign: int,
+    node: Node,
+    limits: Limits,
+) -> tuple[float, int]:
+    """The first bin of a line with the best score that keeps the limits, -1 if none is better.
+
+    Of the n rows `count` go left before the first bin.
+    """
+    place, least = -1, limits.min_samples_leaf
+    for b in range(first, end):
+        count += counts[b]
+        if (
+            line[4, b] > best + node.slack
+            and not (least > 1 and min(count, n - count) < least)
+            and keeps_limits(line[2, b], line[3, b], sign, node, limits)
+        ):
+            best, place = line[4, b], b
+    return best, place
 
 
 def _fill_histogram(
@@ -166,13 +213,7 @@ def walk_bins(
     for k in range(last):
         right[k] = node.sums[k] - left[k]
     if last == 1 and criterion == SQUARED_ERROR:  # the usual cases by themselves, without arrays
-        ours, others = left[0], right[0]
-        for b in range(lowest, end):
-            ours += histogram[b, 0]
-            others -= histogram[b, 0]
-            left_weight += histogram[b, 1]
-            line[0, b], line[1, b] = ours * ours, others * others
-            line[2, b], line[3, b] = left_weight, ours
+        walk_sums(histogram, lowest, end, left[0], right[0], left_weight, line)
         return
     if last == 2 and criterion == GINI and not weighed:
         ours, ours_2, others, others_2 = left[0], left[1], right[0], right[1]
@@ -203,3 +244,43 @@ def walk_bins(
         if not quotients:
             line[0, b], line[1, b] = total(left, criterion), total(right, criterion)
             finish(line, b, sides, node, n_outputs, criterion)
+
+
+def _walk_sums(
+    histogram: np.ndarray,
+    first: int,
+    end: int,
+    ours: float,
+    others: float,
+    left_weight: float,
+    line: np.ndarray,
+) -> None:
+    """Do as `walk_sums` does, in operations on arrays, which add from the left."""
+    if first >= end:
+        return
+    left, right = histogram[first:end].T.copy(), histogram[first:end, 0].copy()
+    left[:, 0] += ours, left_weight
+    right[0] = others - right[0]
+    np.add.accumulate(left, axis=1, out=left)
+    np.subtract.accumulate(right, out=right)
+    line[0, first:end], line[1, first:end] = left[0] * left[0], right * right
+    line[2, first:end], line[3, first:end] = left[1], left[0]
+
+
+@jit(error_model="numpy", _nrt=False, instead=_walk_sums)
+def walk_sums(
+    histogram: np.ndarray,
+    first: int,
+    end: int,
+    ours: float,
+    others: float,
+    left_weight: float,
+    line: np.ndarray,
+) -> None:
+    """Move the bins of one sum and its weight to the left one by one."""
+    for b in range(first, end):
+        ours += histogram[b, 0]
+        others -= histogram[b, 0]
+        left_weight += histogram[b, 1]
+        line[0, b], line[1, b] = ours * ours, others * others
+        line[2, b], line[3, b] = left_weight, ours
