@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.tree._bin_walk import walk_bins
 from panlearn.tree._split import (
     GINI,
     MISSING,
-    SQUARED_ERROR,
     Limits,
     Node,
     Targets,
     fill_scores,
-    finish,
     keeps_limits,
-    total,
 )
 
 
@@ -193,94 +191,3 @@ def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
         if histogram[b, k] != 0:
             return False
     return True
-
-
-@jit(error_model="numpy", _nrt=False)
-def walk_bins(
-    histogram: np.ndarray,
-    lowest: int,
-    end: int,
-    weighed: bool,
-    node: Node,
-    n_outputs: int,
-    criterion: int,
-    left_weight: float,
-    sides: np.ndarray,
-    line: np.ndarray,
-) -> None:
-    """Move the bins to the left one by one, as `walk_rows` does with rows."""
-    left, right, last = sides[0], sides[1], len(node.sums)
-    for k in range(last):
-        right[k] = node.sums[k] - left[k]
-    if last == 1 and criterion == SQUARED_ERROR:  # the usual cases by themselves, without arrays
-        walk_sums(histogram, lowest, end, left[0], right[0], left_weight, line)
-        return
-    if last == 2 and criterion == GINI and not weighed:
-        ours, ours_2, others, others_2 = left[0], left[1], right[0], right[1]
-        for b in range(lowest, end):
-            one, two = histogram[b, 0], histogram[b, 1]
-            ours += one
-            ours_2 += two
-            others -= one
-            others_2 -= two
-            left_weight += one + two
-            line[0, b] = ours * ours + ours_2 * ours_2
-            line[1, b] = others * others + others_2 * others_2
-            line[2, b], line[3, b] = left_weight, ours
-        return
-    quotients = criterion == GINI or criterion == SQUARED_ERROR
-    for b in range(lowest, end):
-        left_total, right_total, bin_weight = 0.0, 0.0, 0.0
-        for k in range(last):
-            in_bin = histogram[b, k]
-            bin_weight += in_bin
-            left[k] += in_bin
-            right[k] -= in_bin
-            left_total += left[k] * left[k]
-            right_total += right[k] * right[k]
-        left_weight += histogram[b, last] if weighed else bin_weight
-        line[0, b], line[1, b] = left_total, right_total
-        line[2, b], line[3, b] = left_weight, left[0]
-        if not quotients:
-            line[0, b], line[1, b] = total(left, criterion), total(right, criterion)
-            finish(line, b, sides, node, n_outputs, criterion)
-
-
-def _walk_sums(
-    histogram: np.ndarray,
-    first: int,
-    end: int,
-    ours: float,
-    others: float,
-    left_weight: float,
-    line: np.ndarray,
-) -> None:
-    """Do as `walk_sums` does, in operations on arrays, which add from the left."""
-    if first >= end:
-        return
-    left, right = histogram[first:end].T.copy(), histogram[first:end, 0].copy()
-    left[:, 0] += ours, left_weight
-    right[0] = others - right[0]
-    np.add.accumulate(left, axis=1, out=left)
-    np.subtract.accumulate(right, out=right)
-    line[0, first:end], line[1, first:end] = left[0] * left[0], right * right
-    line[2, first:end], line[3, first:end] = left[1], left[0]
-
-
-@jit(error_model="numpy", _nrt=False, instead=_walk_sums)
-def walk_sums(
-    histogram: np.ndarray,
-    first: int,
-    end: int,
-    ours: float,
-    others: float,
-    left_weight: float,
-    line: np.ndarray,
-) -> None:
-    """Move the bins of one sum and its weight to the left one by one."""
-    for b in range(first, end):
-        ours += histogram[b, 0]
-        others -= histogram[b, 0]
-        left_weight += histogram[b, 1]
-        line[0, b], line[1, b] = ours * ours, others * others
-        line[2, b], line[3, b] = left_weight, ours

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf
+from math import inf, ulp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ import numpy as np
 from panlearn.core.splitmix import next_below
 from panlearn.tree._growth import Growth
 from panlearn.tree._split import EPSILON, MISSING, TIE, Limits
+
+LEAST = ulp(0.0)  # the lightest weight: every side has one
 
 
 class Few(NamedTuple):
@@ -161,11 +163,13 @@ def best_place(
     Gives the score, the keys on both sides of the place, and whether missing values go left.
     """
     value, weight, limits = few.value, few.weight, few.limits
-    n, least, lightest = len(order), limits.min_samples_leaf, limits.min_weight_leaf
+    n, least = len(order), limits.min_samples_leaf
+    most, lightest = n - least, limits.min_weight_leaf or LEAST
     valid = n
     while keys[order[valid - 1]] == MISSING:
         valid -= 1
     best, low, high, missing_left = -inf, -1, -1, False
+    needed = -inf
     for side in range(2 if valid < n else 1):
         ours, heavy, count = 0.0, 0.0, 0
         if side == 1:
@@ -176,17 +180,19 @@ def best_place(
         others = total - ours
         # with missing values on the right, all others may go left
         for p, after in pairwise(order[: valid + 1 - side]):
-            ours += value[p]
-            others -= value[p]
+            v = value[p]
+            ours += v
+            others -= v
             heavy += weight[p]
             count += 1
             if keys[p] == keys[after]:
                 continue
             rest = whole - heavy
-            if rest > 0 and heavy >= lightest <= rest and count >= least <= n - count:
+            if lightest <= rest and lightest <= heavy and least <= count <= most:
                 score = ours * ours / heavy + others * others / rest
-                if score > best + slack:
+                if score > needed:
                     best, low, high, missing_left = score, keys[p], keys[after], side == 1
+                    needed = score + slack
     return best, low, high, missing_left
 
 
