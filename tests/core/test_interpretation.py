@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import panlearn
-from panlearn.cli.trials import WORDS, kernels
+from panlearn.cli.trials import WORDS, kernels, problem
 from panlearn.core import interpretation
 from panlearn.core import jit as module
 from panlearn.core.jit import Kernel, jit
@@ -35,7 +35,10 @@ from panlearn.tree import (
     ID3Classifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    _problem,
 )
+from panlearn.tree._grow import grow
+from panlearn.tree._growth import Growth
 
 # words of one to four bytes a letter, and of more than eight letters, which are hashed
 TEXTS = [
@@ -84,6 +87,21 @@ def _trees():
         DecisionTreeRegressor(criterion=criterion).fit(X, np.c_[y, y[::-1]], weight).predict(X)
         RandomForestRegressor(2, criterion=criterion, random_state=0).fit(X, y, weight)
     DecisionTreeRegressor(monotonic_cst=[1, 0, -1]).fit(X, y, weight)
+    for limits in (
+        {"min_samples_leaf": 3},
+        {"min_weight_fraction_leaf": 0.04, "max_features": 2},
+        {"max_features": 1, "max_leaf_nodes": 20},
+        {"monotonic_cst": [1, 0, -1]},
+    ):
+        RandomForestRegressor(3, random_state=0, **limits).fit(X, y, weight)
+    RandomForestRegressor(2, random_state=0).fit(X, np.c_[y, y[::-1]], weight)
+    constant = np.c_[X[:, :2], np.ones(len(X)), np.full(len(X), np.nan)]
+    RandomForestRegressor(2, max_features=1, random_state=0).fit(constant, y.round())
+    # places, and features, that are equal but for rounding
+    mirrored = np.linspace(-1, 1, 41)[:, None]
+    for bootstrap in (False, True):
+        model = RandomForestRegressor(3, bootstrap=bootstrap, random_state=0)
+        model.fit(np.c_[mirrored, -mirrored], np.cos(3 * mirrored[:, 0]).round(2))
     more = rng.normal(size=(160, 3)).round(1)  # nodes that are large enough for sums of bins
     more[rng.random(more.shape) < 0.1] = np.nan
     kinds = rng.integers(3, size=len(more))
@@ -124,6 +142,9 @@ def _machines():
         SVC().fit(X.astype(dtype), X[:, 0] > X[:, 1])
 
 
+# What a tree grows in, of which nothing is read when it is grown.
+MEMORY = ("work", "sums", "goes_left", "integers", "floats", "unborn")
+
 MORE = {
     "text": _texts,
     "tree": _trees,
@@ -134,7 +155,10 @@ MORE = {
 
 
 def bits(value):
-    """What is compared: every bit, and the kind of everything."""
+    """What is compared: every bit, and the kind of everything, but for what is memory."""
+    if isinstance(value, Growth):  # `work` is, but for what is zero between searches
+        known = {name: getattr(value, name) for name in value._fields if name not in MEMORY}
+        value = (*known.values(), value.work.histogram, value.work.counts)
     if isinstance(value, np.ndarray):
         # not what lies between the fields of records, which nobody writes
         fields = [value] if value.dtype.names is None else [value[f] for f in value.dtype.names]
@@ -220,6 +244,17 @@ def test_long_calls_and_what_is_to_be_compiled_are_compiled():
     assert not long.signatures
     assert long(records) == 4.5
     assert sum(long.entry.stats.cache_hits.values()) == 1  # the other one was kept
+
+
+@pytest.mark.usefixtures("nothing_kept")
+@pytest.mark.parametrize("cls", [RandomForestClassifier, RandomForestRegressor])
+def test_a_first_forest_of_few_rows_is_grown_without_compiling(monkeypatch, cls):
+    kernel = jit(grow.py_func, plain=grow.plain, patience=grow.patience)  # as in a fresh process
+    monkeypatch.setattr(_problem, "grow", kernel)
+    X, y = problem(cls)
+    cls(random_state=0).fit(X, y)
+    assert kernel.spent > 0
+    assert "entry" not in vars(kernel)
 
 
 def test_only_families_that_are_compared_here_declare_it():

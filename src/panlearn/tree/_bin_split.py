@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.tree._bin_walk import walk_bins
 from panlearn.tree._split import (
     GINI,
     MISSING,
-    SQUARED_ERROR,
     Limits,
     Node,
     Targets,
     fill_scores,
-    finish,
     keeps_limits,
-    total,
 )
 
 
@@ -74,25 +72,72 @@ def best_bin_split(
             histogram, lowest, end, weighed, node, n_outputs, criterion, left_weight, sides, line
         )
         fill_scores(line, lowest, end, node.weight, criterion)
-        for b in range(lowest, end):
-            count += counts[b]
-            if (
-                line[4, b] > best + node.slack
-                and not (counted and min(count, n - count) < limits.min_samples_leaf)
-                and keeps_limits(line[2, b], line[3, b], sign, node, limits)
-            ):
-                best, low, missing_left = line[4, b], b, side == 1
+        better, place = best_bin(line, lowest, end, best, counts, count, n, sign, node, limits)
+        if place >= 0:
+            best, low, missing_left = better, place, side == 1
     high = low + 1
     while high < highest and is_empty(histogram, high, first):
         high += 1
-    for b in range(lowest, highest + 1):
-        for k in range(last + 1):
-            histogram[b, k] = 0.0
-    for k in range(last + 1):
-        histogram[MISSING, k] = 0.0
+    histogram[lowest : highest + 1] = 0.0
+    histogram[MISSING] = 0.0
     if counted:
         counts[:] = 0
     return best, low, high if high <= highest else -1, missing_left
+
+
+def _best_bin(
+    line: np.ndarray,
+    first: int,
+    end: int,
+    best: float,
+    counts: np.ndarray,
+    count: int,
+    n: int,
+    sign: int,
+    node: Node,
+    limits: Limits,
+) -> tuple[float, int]:
+    """Do as `best_bin` does, with numbers of Python."""
+    place, least, slack = -1, limits.min_samples_leaf, float(node.slack)
+    below = (count + np.cumsum(counts[first:end])).tolist() if least > 1 else []
+    needed = best + slack
+    for b, score in enumerate(line[4, first:end].tolist(), first):
+        if (
+            score > needed
+            and not (least > 1 and min(below[b - first], n - below[b - first]) < least)
+            and keeps_limits(line[2, b], line[3, b], sign, node, limits)
+        ):
+            best, place, needed = score, b, score + slack
+    return best, place
+
+
+@jit(error_model="numpy", _nrt=False, instead=_best_bin)
+def best_bin(
+    line: np.ndarray,
+    first: int,
+    end: int,
+    best: float,
+    counts: np.ndarray,
+    count: int,
+    n: int,
+    sign: int,
+    node: Node,
+    limits: Limits,
+) -> tuple[float, int]:
+    """The first bin of a line with the best score that keeps the limits, -1 if none is better.
+
+    Of the n rows `count` go left before the first bin.
+    """
+    place, least = -1, limits.min_samples_leaf
+    for b in range(first, end):
+        count += counts[b]
+        if (
+            line[4, b] > best + node.slack
+            and not (least > 1 and min(count, n - count) < least)
+            and keeps_limits(line[2, b], line[3, b], sign, node, limits)
+        ):
+            best, place = line[4, b], b
+    return best, place
 
 
 def _fill_histogram(
@@ -146,60 +191,3 @@ def is_empty(histogram: np.ndarray, b: int, first: int) -> bool:
         if histogram[b, k] != 0:
             return False
     return True
-
-
-@jit(error_model="numpy", _nrt=False)
-def walk_bins(
-    histogram: np.ndarray,
-    lowest: int,
-    end: int,
-    weighed: bool,
-    node: Node,
-    n_outputs: int,
-    criterion: int,
-    left_weight: float,
-    sides: np.ndarray,
-    line: np.ndarray,
-) -> None:
-    """Move the bins to the left one by one, as `walk_rows` does with rows."""
-    left, right, last = sides[0], sides[1], len(node.sums)
-    for k in range(last):
-        right[k] = node.sums[k] - left[k]
-    if last == 1 and criterion == SQUARED_ERROR:  # the usual cases by themselves, without arrays
-        ours, others = left[0], right[0]
-        for b in range(lowest, end):
-            ours += histogram[b, 0]
-            others -= histogram[b, 0]
-            left_weight += histogram[b, 1]
-            line[0, b], line[1, b] = ours * ours, others * others
-            line[2, b], line[3, b] = left_weight, ours
-        return
-    if last == 2 and criterion == GINI and not weighed:
-        ours, ours_2, others, others_2 = left[0], left[1], right[0], right[1]
-        for b in range(lowest, end):
-            one, two = histogram[b, 0], histogram[b, 1]
-            ours += one
-            ours_2 += two
-            others -= one
-            others_2 -= two
-            left_weight += one + two
-            line[0, b] = ours * ours + ours_2 * ours_2
-            line[1, b] = others * others + others_2 * others_2
-            line[2, b], line[3, b] = left_weight, ours
-        return
-    quotients = criterion == GINI or criterion == SQUARED_ERROR
-    for b in range(lowest, end):
-        left_total, right_total, bin_weight = 0.0, 0.0, 0.0
-        for k in range(last):
-            in_bin = histogram[b, k]
-            bin_weight += in_bin
-            left[k] += in_bin
-            right[k] -= in_bin
-            left_total += left[k] * left[k]
-            right_total += right[k] * right[k]
-        left_weight += histogram[b, last] if weighed else bin_weight
-        line[0, b], line[1, b] = left_total, right_total
-        line[2, b], line[3, b] = left_weight, left[0]
-        if not quotients:
-            line[0, b], line[1, b] = total(left, criterion), total(right, criterion)
-            finish(line, b, sides, node, n_outputs, criterion)

@@ -214,7 +214,7 @@ class Forest(GrowthParameters, Grove, RowsPredictor):
 
         # the same seeds whether or not some trees are there
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)[len(old) :]
-        expect_trees(self, len(seeds), len(weight), d, problem.criterion)
+        expect_trees(self, len(seeds), problem, d)
         with threads(self.n_jobs) as run:
             for seed, tree in zip(seeds.tolist(), run(grow, seeds.tolist()), strict=True):
                 model = self._tree().set_params(random_state=seed)

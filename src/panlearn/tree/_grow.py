@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.tree._few_numbers import grow_in_lists
 from panlearn.tree._growth import Growth
 from panlearn.tree._median import median_of
 from panlearn.tree._node_search import search
-from panlearn.tree._rows import divide
+from panlearn.tree._rows import SMALL, divide, divide_all, mark
 from panlearn.tree._split import (
     ABSOLUTE_ERROR,
     ENTROPY,
@@ -21,26 +22,47 @@ from panlearn.tree._split import (
     SQUARED_ERROR,
     TIE,
     TOP,
-    Limits,
     Node,
-    Targets,
     score_of,
     total,
 )
+from panlearn.tree._summary import is_terminal, summarise
 
 LOG_2 = math.log(2.0)
 
 
-def microseconds(n: int, d: int, criterion: int) -> float:
+def is_of_numbers(
+    criterion: int, n_components: int, n_rows: int, n_signs: int, max_leaf_nodes: int
+) -> bool:
+    """Whether a tree has nodes for `grow_few`: in bins of so many rows, one number each."""
+    return (
+        criterion == SQUARED_ERROR
+        and n_components == 1
+        and n_rows > 0
+        and n_signs == 0
+        and max_leaf_nodes == 0
+    )
+
+
+_is_of_numbers = jit(is_of_numbers)  # for kernels
+
+
+def microseconds(n: int, d: int, criterion: int, of_numbers: bool) -> float:
     """About what Python takes to grow a tree on n rows, looking at d features a node."""
+    if of_numbers:
+        return n * (40 + 10 * d)
     levels = math.log2(n + 1)  # as if it were balanced
     each = {SQUARED_ERROR: 7, POISSON: 15, ABSOLUTE_ERROR: 20 * levels, GINI: 4, ENTROPY: 6}
     return n * d * levels * each[criterion]
 
 
 def _plain(growth: Growth) -> float:
-    d = min(growth.limits.max_features, len(growth.candidates))
-    return microseconds(len(growth.rows), d, growth.criterion)
+    columns, criterion, limits = growth.columns, growth.criterion, growth.limits
+    of_numbers = is_of_numbers(
+        criterion, len(growth.sums), len(columns.bins), len(columns.sign), limits.max_leaf_nodes
+    )
+    d = min(limits.max_features, len(growth.candidates))
+    return microseconds(len(growth.rows), d, criterion, of_numbers)
 
 
 @jit(error_model="numpy", _nrt=False, plain=_plain, patience=4.0)
@@ -50,7 +72,10 @@ def grow(growth: Growth) -> int:
     Depth first they are numbered in preorder; best first, with a bound on the leaves, two children
     follow each other, and the node whose split decreases the impurity most is next.
     """
-    nodes, most = growth.nodes, growth.limits.max_leaf_nodes
+    nodes, most, columns = growth.nodes, growth.limits.max_leaf_nodes, growth.columns
+    of_numbers = _is_of_numbers(
+        growth.criterion, len(growth.sums), len(columns.bins), len(columns.sign), most
+    )
     # twice the parent, and one more for a left child; the root has no parent
     unborn = growth.unborn
     unborn[0] = -2
@@ -68,6 +93,9 @@ def grow(growth: Growth) -> int:
             unborn[0], unborn[1], n_unborn = 2 * at, 2 * at + 1, 2
         n_unborn -= 1
         parent, is_left = unborn[n_unborn] >> 1, unborn[n_unborn] & 1 == 1
+        if of_numbers and child_size(growth, parent, is_left) <= SMALL:
+            count = grow_few(growth, count, n_unborn)
+            continue
         if divide_node(growth, count, parent, is_left):
             if most > 0:
                 nodes[count].waiting = True
@@ -78,6 +106,33 @@ def grow(growth: Growth) -> int:
     for i in range(count if most > 0 else 0):
         if nodes[i].waiting:
             nodes[i].feature, nodes[i].missing_left = -2, False
+    return count
+
+
+@jit(error_model="numpy", _nrt=False)
+def child_size(growth: Growth, parent: int, is_left: bool) -> int:
+    """How many rows a child has, or the root, which has no parent."""
+    if parent < 0:
+        return len(growth.rows)
+    above = growth.nodes[parent]
+    return above.middle - above.start if is_left else above.stop - above.middle
+
+
+@jit(error_model="numpy", _nrt=False, instead=grow_in_lists)
+def grow_few(growth: Growth, count: int, n_unborn: int) -> int:
+    """Grow the next unborn node, one of few numbers, and all below it; how many there are then.
+
+    By itself for the sake of Python, which meets it most: see `_few_numbers`.
+    """
+    unborn, first = growth.unborn, n_unborn
+    n_unborn += 1
+    while n_unborn > first:
+        n_unborn -= 1
+        parent, is_left = unborn[n_unborn] >> 1, unborn[n_unborn] & 1 == 1
+        if divide_node(growth, count, parent, is_left):
+            unborn[n_unborn], unborn[n_unborn + 1] = 2 * count, 2 * count + 1
+            n_unborn += 2
+        count += 1
     return count
 
 
@@ -162,29 +217,14 @@ def divide_rows(growth: Growth, at: int) -> None:
     local, columns, goes_left = growth.local, growth.columns, growth.goes_left
     node = growth.nodes[at]
     start, stop, j, low = node.start, node.stop, node.feature, node.low
-    inside, missing_seen = growth.rows[start:stop], False
+    inside, to_left = growth.rows[start:stop], node.missing_left
     presorted = columns.order.shape[1] > 0
     if presorted:
         ranks = columns.ranks[j]
-        highest = ranks[low]
-        for r in inside:
-            goes_left[r] = ranks[r] <= highest
-            if ranks[r] == TOP:
-                goes_left[r], missing_seen = node.missing_left, True
+        missing_seen = mark(ranks, inside, ranks[low], TOP, to_left, goes_left)
     else:
-        for r in inside:
-            goes_left[r] = columns.bins[r, j] <= low
-            if columns.bins[r, j] == MISSING:
-                goes_left[r], missing_seen = node.missing_left, True
-    for o in range(len(local.code)):
-        divide(local.code[o, start:stop], inside, goes_left, growth.integers)
-    for o in range(len(local.value)):
-        divide(local.value[o, start:stop], inside, goes_left, growth.floats)
-    for o in range(len(local.order)):
-        segment = local.order[o, start:stop]
-        divide(segment, segment, goes_left, growth.integers)
-    divide(local.weight[start:stop], inside, goes_left, growth.floats)
-    middle = start + divide(inside, inside, goes_left, growth.integers)
+        missing_seen = mark(columns.bins[:, j], inside, low, MISSING, to_left, goes_left)
+    middle = start + divide_all(local, inside, start, goes_left, growth.integers, growth.floats)
     node.middle = middle
     if not missing_seen:  # a value that is first missing later goes where more rows went
         node.missing_left = middle - start > stop - middle
@@ -200,58 +240,3 @@ def divide_rows(growth: Growth, at: int) -> None:
         for i in range(len(columns.order) if presorted and needed else 0):
             segment = columns.order[i, start:stop]
             divide(segment, segment, goes_left, growth.integers)
-
-
-@jit(error_model="numpy", _nrt=False)
-def summarise(
-    local: Targets, targets: Targets, criterion: int, start: int, stop: int, sums: np.ndarray
-) -> tuple[float, float]:
-    """Fill the sums of a stretch of rows; its weight, and its impurity, a mean over the outputs."""
-    weight, impurity, n_outputs = 0.0, 0.0, max(len(local.code), len(local.value))
-    for k in range(len(sums)):
-        sums[k] = 0.0
-    for o in range(len(local.code)):
-        for i in range(start, stop):
-            sums[local.code[o, i]] += local.weight[i]
-    for o in range(len(local.value)):
-        for i in range(start, stop):
-            sums[o] += local.value[o, i]
-    for i in range(start, stop):
-        weight += local.weight[i]
-    if criterion == GINI:
-        impurity = float(n_outputs)
-        for s in sums:
-            share = s / weight  # not the sum over weight squared, which may underflow
-            impurity -= share * share
-    elif criterion == ENTROPY:
-        for s in sums:
-            if s > 0:
-                impurity -= s / weight * math.log2(s / weight)
-    elif criterion == ABSOLUTE_ERROR:
-        for o in range(n_outputs):
-            rows = targets.order[o, start:stop]
-            impurity += median_of(rows, targets.value[o], targets.weight)[1]
-        impurity /= weight
-    else:
-        for o in range(n_outputs):
-            mean = sums[o] / weight
-            for i in range(start, stop):
-                v, w = local.value[o, i], local.weight[i]
-                if criterion != POISSON:
-                    residual = v / w - mean
-                    impurity += w * (residual * residual)
-                elif v > 0:
-                    impurity += v * math.log(v / w / mean)
-        impurity /= weight
-    return weight, max(0.0, impurity / n_outputs)
-
-
-@jit(error_model="numpy", _nrt=False)
-def is_terminal(depth: int, size: int, impurity: float, limits: Limits) -> bool:
-    """Whether a node is a leaf before any split of it is looked at."""
-    return bool(
-        depth >= limits.max_depth
-        or size < limits.min_samples_split
-        or size < 2 * limits.min_samples_leaf
-        or impurity <= EPSILON
-    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from panlearn.core.parameters import Bounds, NonNegative, Positive
 from panlearn.tree._features import NO_SIGN, Features
-from panlearn.tree._grow import grow, microseconds
+from panlearn.tree._grow import grow, is_of_numbers, microseconds
 from panlearn.tree._growth import make_growth
 from panlearn.tree._pruning import pruned
 from panlearn.tree._sampling import Part
@@ -183,9 +183,12 @@ def normalised(weight: np.ndarray) -> tuple[np.ndarray, int]:
     return np.where(weight > 0, np.maximum(scaled, LIGHTEST), 0.0), exponent
 
 
-def expect_trees(p: GrowthParameters, trees: int, n: int, d: int, criterion: int) -> None:
-    """Say that trees are to come, for the kernel to be compiled at once if they are not small."""
-    grow.expect(trees * microseconds(n, feature_count(p.max_features, d), criterion))
+def expect_trees(p: GrowthParameters, trees: int, problem: Problem, d: int) -> None:
+    """Say that trees in bins are to come, to compile the kernel at once if they are not small."""
+    n, k, kind = len(problem.weight), problem.n_components, problem.criterion
+    signs = 0 if p.monotonic_cst is None else d
+    of_numbers = is_of_numbers(kind, k, n, signs, p.max_leaf_nodes or 0)
+    grow.expect(trees * microseconds(n, feature_count(p.max_features, d), kind, of_numbers))
 
 
 def limits_of(

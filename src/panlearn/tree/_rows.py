@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.tree._split import MISSING, TOP
+from panlearn.tree._split import MISSING, TOP, Targets
 
 # Below this many rows it is quicker to sort them than to walk all bins.
 SMALL = 48
@@ -39,6 +39,90 @@ def divide(values: np.ndarray, rows: np.ndarray, goes_left: np.ndarray, buffer: 
     for i in range(back):  # not by slices, of which the compiler checks the shapes at length
         values[front + i] = buffer[i]
     return front
+
+
+def _divide_all(
+    local: Targets,
+    rows: np.ndarray,
+    start: int,
+    goes_left: np.ndarray,
+    integers: np.ndarray,
+    floats: np.ndarray,
+) -> int:
+    """Do as `divide_all` does, in operations on arrays, those of all outputs at once."""
+    stop, left = start + len(rows), goes_left[rows]
+    order, back = np.argsort(~left, kind="stable"), len(rows) - int(np.count_nonzero(left))
+    for values in (local.code, local.value):
+        if len(values) > 0:
+            values[:, start:stop] = values[:, start:stop][:, order]
+    for segment in local.order[:, start:stop]:
+        divide(segment, segment, goes_left, integers)
+    for line, buffer in ((local.weight[start:stop], floats), (rows, integers)):
+        if left[-1]:  # as the loops leave it
+            buffer[back] = line[-1]
+        line[:] = line[order]
+        buffer[:back] = line[len(line) - back :]
+    return len(rows) - back
+
+
+@jit(error_model="numpy", _nrt=False, instead=_divide_all)
+def divide_all(
+    local: Targets,
+    rows: np.ndarray,
+    start: int,
+    goes_left: np.ndarray,
+    integers: np.ndarray,
+    floats: np.ndarray,
+) -> int:
+    """Divide the rows of a node, and their targets from `start` on; how many go left.
+
+    The last two are memory.
+    """
+    stop = start + len(rows)
+    for o in range(len(local.code)):
+        divide(local.code[o, start:stop], rows, goes_left, integers)
+    for o in range(len(local.value)):
+        divide(local.value[o, start:stop], rows, goes_left, floats)
+    for o in range(len(local.order)):
+        segment = local.order[o, start:stop]
+        divide(segment, segment, goes_left, integers)
+    divide(local.weight[start:stop], rows, goes_left, floats)
+    return divide(rows, rows, goes_left, integers)
+
+
+def _mark(
+    keys: np.ndarray,
+    rows: np.ndarray,
+    highest: int,
+    missing: int,
+    missing_left: bool,
+    goes_left: np.ndarray,
+) -> bool:
+    """Do as `mark` does, in operations on arrays."""
+    found = keys[rows]
+    goes_left[rows] = found <= highest
+    if missing not in found.tolist():
+        return False
+    goes_left[rows[found == missing]] = missing_left
+    return True
+
+
+@jit(error_model="numpy", _nrt=False, instead=_mark)
+def mark(
+    keys: np.ndarray,
+    rows: np.ndarray,
+    highest: int,
+    missing: int,
+    missing_left: bool,
+    goes_left: np.ndarray,
+) -> bool:
+    """Mark the rows whose keys are not above the highest; whether one has the key of no value."""
+    seen = False
+    for r in rows:
+        goes_left[r] = keys[r] <= highest
+        if keys[r] == missing:
+            goes_left[r], seen = missing_left, True
+    return seen
 
 
 def _sort_by_bin(
