@@ -26,7 +26,7 @@ _FORCING = 0.3  # accuracy of an inexact Newton step: more is undone by the next
 _INNER_TOLERANCE = 0.3  # share of the tolerance for the working set; the rest is for what it omits
 _DIRECT = 256  # size of a system that is factorised at once
 _FACES = 3  # Newton steps in an iteration, at most: from more wrong faces epochs find the way
-_PATIENCE = 3  # iterations without progress
+_PATIENCE = 10  # iterations without progress
 _SLOPE = 0.25  # of the pull of a feature that is about to enter, along a path
 _MIN_GROWTH = 100  # features
 
