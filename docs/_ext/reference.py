@@ -20,6 +20,7 @@ import proofs
 from atlas import archipelago, map_page, use_panel
 from charts import benchmark_page
 from facts import API, DOCS, Method, methods
+from first_calls import first_calls_page
 from migration import write_migration
 from numpydoc.docscrape import NumpyDocString
 from writing import indented, list_table, raw, title, write, written
@@ -46,6 +47,7 @@ def write_pages(app: Any) -> None:
     write("map.html", map_page())
     write("archipelago.html", archipelago(6))
     write("benchmarks.html", benchmark_page())
+    write("first_calls.html", first_calls_page())
     write_migration()
     for page in {*API.glob("*.rst")} - written:  # of a name that is gone
         page.unlink()

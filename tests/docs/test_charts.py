@@ -5,6 +5,7 @@ import re
 
 import charts
 import facts
+import first_calls
 import numpy as np
 import pytest
 from tests.docs.test_atlas import Links
@@ -89,3 +90,24 @@ def test_a_curve_has_the_slope_of_its_law():
     assert "../api/panlearn.linear.Ridge.html" in Links.of(text)
     assert "svg" not in charts.growth_curve(facts.Growth("linear.Ridge", "in n", 2.0))
     assert [charts.rounded(size) for size in (16, 65536, 1 << 20)] == ["16", "65.5k", "1.05M"]
+
+
+def test_first_calls_say_how_many_are_quick(monkeypatch):
+    content = {
+        "machine": {"cpu": "a & b", "date": "today"},
+        "imports": {"sklearn.linear_model": 0.5, "panlearn.linear": 0.6},
+        "fits": [
+            {"method": "linear.Ridge", "cold": 0.05, "warm": 0.05, "sklearn": 0.01},
+            {"method": "tree.Forest", "cold": 2.5, "warm": 0.4, "sklearn": None},
+        ],
+    }
+    monkeypatch.setattr(first_calls, "results", lambda: {"first_call": content})
+    text = first_calls.first_calls_page()
+    assert "Of 2 classes 1 are fitted within 2 seconds" in text
+    assert ", 1 within 0.1 where everything is kept" in text
+    assert "api/panlearn.linear.Ridge.html" in Links.of(text)
+    assert text.index("tree.Forest") < text.index("linear.Ridge")
+    assert "<td>0.60</td><td>1.20</td>" in text
+    assert "a &amp; b" in text
+    monkeypatch.setattr(first_calls, "results", dict)
+    assert "not been measured" in first_calls.first_calls_page()

@@ -1,0 +1,60 @@
+"""The page of what a newcomer waits for: imports, and first fits with and without kept code."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from charts import machine_line
+from facts import methods, results
+
+COLD, WARM = 2.0, 0.1  # seconds that a first fit should take at most
+REFERENCE = "sklearn.linear_model"
+
+
+def first_calls_page() -> str:
+    """Write both tables, or that nothing was measured."""
+    content = results().get("first_call")
+    if content is None:
+        return '<div class="atlas"><p>First calls have not been measured yet.</p></div>'
+    fits = sorted(content["fits"], key=lambda fit: -fit["cold"])
+    cold, warm = (
+        sum(f[key] <= most for f in fits) for key, most in (("cold", COLD), ("warm", WARM))
+    )
+    said = (
+        f"Of {len(fits)} classes {cold} are fitted within {COLD:g} seconds where nothing is "
+        f"compiled, {warm} within {WARM:g} where everything is kept."
+    )
+    return (
+        f'<div class="atlas"><p>{said}</p><details><summary>All classes, slowest first</summary>'
+        f"{_fits(fits)}</details><details><summary>Imports</summary>{_imports(content['imports'])}"
+        f'</details><p class="machine">{escape(machine_line(content["machine"]))}</p></div>'
+    )
+
+
+def _fits(fits: list[dict[str, Any]]) -> str:
+    rows = ""
+    for fit in fits:
+        known, name = methods().get(fit["method"]), escape(fit["method"])
+        link = f'<a href="{known.page}">{name}</a>' if known else name
+        peer = "" if fit["sklearn"] is None else f"{fit['sklearn']:.3f}"
+        rows += _row(link, f"{fit['cold']:.2f}", f"{fit['warm']:.2f}", peer)
+    return _table(["seconds of the first fit", "cold", "warm", "scikit-learn"], rows)
+
+
+def _imports(seconds: dict[str, float]) -> str:
+    rows = "".join(
+        _row(escape(name), f"{value:.2f}", f"{value / seconds[REFERENCE]:.2f}")
+        for name, value in seconds.items()
+    )
+    return _table(["import", "seconds", f"times {REFERENCE}"], rows)
+
+
+def _row(head: str, *cells: str) -> str:
+    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr><th scope="row">{head}</th>{body}</tr>'
+
+
+def _table(head: list[str], rows: str) -> str:
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    return f'<div class="scroll"><table><tr>{titles}</tr>{rows}</table></div>'
