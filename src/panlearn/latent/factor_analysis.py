@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
@@ -124,6 +123,7 @@ class FactorAnalysis(LinearGaussian):
     noise_variance_init: np.ndarray | None = None
     rotation: Literal["varimax", "quartimax"] | None = None
 
+    @one_blas_thread()  # two take several times as long for matrices of some hundred rows
     def _from_moments(self, moments: Moments | RootMoments, k: int) -> Factors:
         rows = stand_ins(moments)
         root, floor = rows.X / np.sqrt(len(rows.X)), noise_floor(variances(moments))
@@ -232,16 +232,14 @@ def _climbed(root: np.ndarray, noise: np.ndarray, floor: np.ndarray, k: int) -> 
     variance = np.einsum("ij,ij->j", root, root)
     unit = np.maximum(variance, floor)
     whitened = root / np.sqrt(unit)
-    # two threads take ten times as long for small matrices as one
-    with one_blas_thread() if root.size <= SMALL else contextlib.nullcontext():
-        found = optimize.minimize(
-            lambda logarithms: with_best_loadings(whitened, np.exp(logarithms), k)[1:],
-            np.log(noise / unit),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.log(np.c_[floor, variance + floor] / unit[:, None]),
-            options={"maxiter": STEPS, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9},
-        )
+    found = optimize.minimize(
+        lambda logarithms: with_best_loadings(whitened, np.exp(logarithms), k)[1:],
+        np.log(noise / unit),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.log(np.c_[floor, variance + floor] / unit[:, None]),
+        options={"maxiter": STEPS, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9},
+    )
     return with_best_loadings(root, np.exp(found.x) * unit, k)[0]
 
 

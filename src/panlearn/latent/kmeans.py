@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -25,11 +26,14 @@ from panlearn.core.random import generator
 from panlearn.core.short_rows import shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
+from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
 from panlearn.latent._nearest import distances, nearest
+
+SMALL = 1 << 19  # numbers in all rows
 
 
 @dataclass(eq=False, repr=False)
@@ -148,15 +152,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             The model itself.
         """
         rows = read_rows(self, X, None, sample_weight, repeatable=True)
-        starts = self._starts(rows)
-        origin = starts[0].mean(axis=0)
-        spread = map_reduce(lambda X, y, w: Spread.of(X, w, origin), rows).variance
-        scale = spread if spread > 0 else 1.0
-
-        def run(estimator: Any, start: np.ndarray) -> _Clusters:
-            return _lloyd(estimator, rows, start, origin, scale)
-
-        found = best_of(self, rows, starts, run, lambda result: -result.rows.inertia)
+        with one_blas_thread() if _is_small(rows) else contextlib.nullcontext():
+            found = self._found(rows)
         if (few := np.count_nonzero(found.rows.count)) < self.n_clusters:
             warn(
                 f"{few} clusters have rows, fewer than n_clusters={self.n_clusters}: X may have "
@@ -167,6 +164,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         if found.labels is not None:
             self.labels_ = found.labels
         return self
+
+    def _found(self, rows: Rows) -> _Clusters:
+        """The clusters of the best start."""
+        starts = self._starts(rows)
+        origin = starts[0].mean(axis=0)
+        spread = map_reduce(lambda X, y, w: Spread.of(X, w, origin), rows).variance
+        scale = spread if spread > 0 else 1.0
+
+        def run(estimator: Any, start: np.ndarray) -> _Clusters:
+            return _lloyd(estimator, rows, start, origin, scale)
+
+        return best_of(self, rows, starts, run, lambda result: -result.rows.inertia)
 
     @fitting
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -385,6 +394,11 @@ def _lloyd(
         centres = rounded
         now = assigned()
     return _Clusters(centres, now, None if memory is None else memory["label"].copy())
+
+
+def _is_small(rows: Rows) -> bool:
+    """Whether two threads of BLAS wait for each other longer than they multiply."""
+    return isinstance(rows, ArrayRows) and rows.X.shape[0] * rows.n_features <= SMALL
 
 
 def _reseeded(

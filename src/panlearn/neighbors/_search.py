@@ -96,7 +96,7 @@ class NeighborIndex:
             return other.within(Q, radius, n_jobs)
         Q = Q if self.unit == 1 else Q / self.unit
         limit = radius / self.unit
-        step = max(1, (1 << 20) // self.n) if self.tree is None else 4 * QUERIES
+        step = max(1, (1 << 17) // self.n) if self.tree is None else 4 * QUERIES
 
         @cache
         def columns() -> np.ndarray:
