@@ -233,6 +233,7 @@ def _assign(
     """argmin_j ½|c_j|² - x·c_j of the rows whose bound does not settle it; Σ w |x - c|²."""
     n, d = X.shape
     k = half.shape[0]
+    back = 1 / (unit * unit)
     error = (d + 8) * 2.0**-23 * longest  # of a score in single precision, for a row of length 1
     rows, square, near = np.empty((CHUNK, d)), np.empty(CHUNK), np.empty(CHUNK)
     place, open_rows = np.empty(CHUNK, np.int64), np.empty((CHUNK, d), np.float32)
@@ -272,8 +273,8 @@ def _assign(
         for a in range(m):
             i = place[a]
             doubt = 2 * error * (np.sqrt(square[i]) + longest)
-            gap = (np.float64(second[a]) - np.float64(low[a])) / (unit * unit)
-            own, other = best[a], np.float64(second[a]) / (unit * unit) - doubt
+            gap = (np.float64(second[a]) - np.float64(low[a])) * back
+            own, other = best[a], np.float64(second[a]) * back - doubt
             if not gap > doubt or not square[i] * unit * unit < 1e30:
                 own, other = _in_double(rows[i], centres, half)
             if own != labels[start + i] or near[i] == 0.0:  # else it is known
