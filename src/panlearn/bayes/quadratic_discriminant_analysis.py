@@ -141,6 +141,9 @@ class QuadraticDiscriminantAnalysis(DensityClassifier):
     def _warn_if_flat(self, c: int) -> None:
         root, d = self.statistic_.roots[c], self.n_features_in_
         size = np.linalg.norm(root, axis=0)
+        least = np.sqrt(self.scalings_[c][-1] * self.statistic_.classes.count[c])
+        if least > self.tol * np.sqrt(d) * size.max(initial=0.0):
+            return  # with columns of length one the values differ no more than this
         scaled = root / np.where(size > 0, size, 1.0)
         values = np.linalg.svd(scaled, compute_uv=False) if len(root) else np.zeros(1)
         rank = int(np.sum(values > self.tol * values[0]))

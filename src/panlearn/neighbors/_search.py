@@ -25,6 +25,7 @@ from panlearn.neighbors._kernels import (
     paired_distances,
     powered_distances,
 )
+from panlearn.neighbors._units import peak_of, power_of_two
 
 Found = tuple[np.ndarray, np.ndarray]
 Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # powered distances, indices, certain or not
@@ -45,9 +46,9 @@ class NeighborIndex:
 
     def __init__(self, X: Any, p: float, algorithm: str, leaf_size: int, peak: float = 0.0) -> None:
         self.p, self.algorithm, self.leaf_size = float(p), algorithm, leaf_size
-        peak = max(peak, _peak(X))
+        peak = max(peak, peak_of(X))
         safe = peak == 0 or (1 / SAFE < peak < SAFE and self.p in (1, 2, np.inf))
-        self.unit = 1.0 if safe else _power_of_two(peak)
+        self.unit = 1.0 if safe else power_of_two(peak)
         self.X = X if self.unit == 1 else X / self.unit
         self.n = X.shape[0]
         self.tree: Any = None
@@ -63,13 +64,13 @@ class NeighborIndex:
             some = self.X[:: max(1, self.n // SOME)]  # any point among the rows will do
             self.mean = some.mean(axis=0, dtype=np.float64)
             low, high = self.X.min(axis=0) - self.mean, self.X.max(axis=0) - self.mean
-            self.scale = _power_of_two(max(_peak(low), _peak(high)))
+            self.scale = power_of_two(max(peak_of(low), peak_of(high)))
             self.screened = self._augmented(self.X, np.float32)
             self.radius = float(np.sqrt(self.screened[:, -1].max()))
 
     def _scaled_for(self, Q: Any) -> NeighborIndex:
         """The index itself, or one in whose units the queries are floats with their squares."""
-        peak = _peak(Q)
+        peak = peak_of(Q)
         if peak / self.unit <= SAFE:
             return self
         return NeighborIndex(self.X * self.unit, self.p, self.algorithm, self.leaf_size, peak)
@@ -319,14 +320,3 @@ def _in_order(distance: np.ndarray, index: np.ndarray, k: int) -> Found:
     """Sort each row by distance, equal ones by index, and keep k of them."""
     order = np.lexsort((index, distance), axis=-1)[:, :k]
     return np.take_along_axis(distance, order, 1), np.take_along_axis(index, order, 1)
-
-
-def _peak(X: Any) -> float:
-    """The largest absolute value."""
-    values = X.data if sparse.issparse(X) else X
-    return float(max(values.max(initial=0), -values.min(initial=0)))
-
-
-def _power_of_two(value: float) -> float:
-    """The power of two above a number: to divide by it rounds nothing."""
-    return float(np.ldexp(1.0, min(int(np.frexp(value)[1]), 1023))) if value else 1.0
