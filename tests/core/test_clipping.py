@@ -23,6 +23,7 @@ def clipped_by_hand(matrix, floor):
         (12, 1e-3, np.array([1e-3, 1.0, 1e3])),
         (12, 0.0, 1.0),
         (1, 1e-6, 1.0),
+        (5, 1e-6, 0.0),  # rows that are all the same
         (140, 1e-6, 1.0),  # a little less than full rank
     ],
 )

@@ -270,7 +270,7 @@ def _clipped_large(matrix: np.ndarray, floor: float, share: float) -> np.ndarray
         thin[order - 1] = np.tril(factor[:, :rank])
         values, vectors = np.linalg.eigh(thin.T @ thin)
         vectors = thin @ (vectors / np.sqrt(values))
-        least = max(floor, share * values[-1])
+        least = max(floor, share * values.max(initial=0.0))
         clipped = (vectors * np.maximum(values - least, 0.0)) @ vectors.T
         clipped[everyone, everyone] += least
         return clipped
