@@ -140,8 +140,7 @@ class NeighborIndex:
         with np.errstate(over="ignore", invalid="ignore"):
             left, norm = self._screening(Q, np.float32)
             beyond = (limit / self.scale) ** 2 - norm**2 + self._rounding(norm, np.float32)
-            value = left @ self.screened.T
-            return ~((value > beyond[:, None]) & (value < np.inf))  # what is no number may be
+            return ~(left @ self.screened.T > beyond[:, None])  # what is no number may be
 
     def _sparse_distances(self, Q: Any) -> np.ndarray:
         """The distances of queries to every row, by differences."""
