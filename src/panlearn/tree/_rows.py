@@ -51,18 +51,15 @@ def _divide_all(
 ) -> int:
     """Do as `divide_all` does, in operations on arrays, those of all outputs at once."""
     stop, left = start + len(rows), goes_left[rows]
-    order, back = np.argsort(~left, kind="stable"), len(rows) - int(np.count_nonzero(left))
+    order = np.argsort(~left, kind="stable")
     for values in (local.code, local.value):
         if len(values) > 0:
             values[:, start:stop] = values[:, start:stop][:, order]
     for segment in local.order[:, start:stop]:
         divide(segment, segment, goes_left, integers)
-    for line, buffer in ((local.weight[start:stop], floats), (rows, integers)):
-        if left[-1]:  # as the loops leave it
-            buffer[back] = line[-1]
+    for line in (local.weight[start:stop], rows):
         line[:] = line[order]
-        buffer[:back] = line[len(line) - back :]
-    return len(rows) - back
+    return int(np.count_nonzero(left))
 
 
 @jit(error_model="numpy", _nrt=False, instead=_divide_all)
