@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -32,8 +34,12 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.targetconfig import ConfigStack
 from numba.extending import register_model
+from numba.np.numpy_support import as_dtype
 
-from panlearn.core.jit import digest, folders, uncollected, watchers
+from panlearn.core.garbage import uncollected
+from panlearn.core.jit import digest, folders, watchers
+from panlearn.core.lent_memory import SYMBOLS
+from panlearn.core.machine_code import SCALARS, Code, file_name, write
 
 
 def entry(function: FunctionType, options: dict[str, Any]) -> Any:
@@ -164,6 +170,47 @@ class _KernelCache(FunctionCache):
         if self._impl.locator.writable is not None:
             with contextlib.suppress(OSError):  # a full disk must not end a fit
                 super().save_overload(sig, data)
+                _keep(self._py_func, sig, data, Path(self._impl.locator.writable))
+
+
+def _keep(function: FunctionType, sig: Any, data: Any, folder: Path) -> None:
+    """Keep what can be called without Numba, which gives memory for arrays and nothing else."""
+    kinds: list[Any] = []
+    returns: list[Any] = []
+    if not all([_kind(each, kinds) for each in sig]) & _kind(data.signature.return_type, returns):
+        return
+    module, wrapper = data.library._final_module, data.fndesc.llvm_cpython_wrapper_name
+    declared = {f.name for f in module.functions if f.is_declaration}
+    declared |= {v.name for v in module.global_variables if v.is_declaration}
+    declared = {name for name in declared if not name.startswith("llvm.")}
+    needed: set[str] = set()
+    for each in module.functions:
+        if each.name != wrapper and not each.is_declaration:
+            needed |= declared.intersection(re.findall(r'@"?([\w.$]+)', str(each)))
+    if any(name.startswith(("NRT_", "numba_", "Py")) for name in needed.difference(SYMBOLS)):
+        return
+    code = Code(
+        stamp=digest(function),
+        function=data.fndesc.llvm_func_name,
+        returns=returns,
+        needed=sorted(needed.difference(SYMBOLS)),
+        foreign=sorted(declared.difference(needed, SYMBOLS)),
+        machine_code=data.library._get_compiled_object(),
+    )
+    write(folder / file_name(function, kinds), code)
+
+
+def _kind(given: Any, kinds: list[Any]) -> bool:
+    """Append the kind of what Numba gives this type; whether it is called without Numba."""
+    if isinstance(given, types.Array):
+        values = as_dtype(given.dtype)
+        kinds.append((values, given.ndim, given.layout, given.mutable, given.aligned))
+        return True
+    if isinstance(given, types.BaseTuple):
+        kinds.append((getattr(given, "instance_class", tuple), len(given)))
+        return all([_kind(each, kinds) for each in given])
+    kinds.append(str(given))
+    return str(given) in SCALARS
 
 
 class _Listener(event.Listener):

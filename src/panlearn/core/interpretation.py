@@ -18,9 +18,9 @@ import numpy as np
 if TYPE_CHECKING:
     from panlearn.core.jit import Kernel
 
-# Microseconds of a process that a kernel may take if it is kept, before it is read: to import Numba
-# for that takes twice as long.
-READING = 100_000
+# Microseconds of a process that a kernel may take if it is kept, before it is read: LLVM is loaded
+# for the first in this time, and for others in a tenth of it.
+READING = 40_000
 allowed = True
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import hashlib
+import math
 import os
 import sys
 import tempfile
@@ -21,9 +21,11 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from panlearn.core import interpretation
+from panlearn.core import interpretation, machine_code
+from panlearn.core.garbage import uncollected
 from panlearn.core.interrupts import interrupted, interruption
 
+COMPILATION = "panlearn.core.compilation"  # what imports Numba
 _FILES: set[str] = set()  # those with kernels
 _DIGESTS: dict[str, str] = {}  # of each of them, those that it calls included
 _LOCK = threading.RLock()
@@ -111,8 +113,13 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled function, or a short one as it is written if nothing is compiled."""
-        if "entry" not in vars(self) and self._is_short(arguments):
-            return interpretation.run(self, arguments)
+        if "entry" not in vars(self):
+            if self._is_short(arguments):
+                return interpretation.run(self, arguments)
+            if interpretation.allowed and COMPILATION not in sys.modules:
+                result = self.code(arguments)
+                if result is not machine_code.UNKNOWN:
+                    return result
         try:
             return self.entry(*arguments)
         except SystemError as error:  # Ctrl-C while it ran, which Numba may give back like this
@@ -128,14 +135,26 @@ class Kernel:
         if self.plain is None or not interpretation.allowed:
             return False
         self.spent += self.plain(*arguments)
-        if self.spent <= interpretation.READING and "numba" not in sys.modules:
+        return self._allows(self.spent)
+
+    def _allows(self, spent: float) -> bool:
+        if spent <= interpretation.READING / (10 if "llvmlite" in sys.modules else 1):
             return True
-        return self.spent <= 1e6 * self.patience and not self._is_kept
+        return spent <= 1e6 * self.patience and not self._is_kept
 
     def expect(self, microseconds: float) -> None:
         """Tell what Python would take for all calls to come; if that is too long, it takes none."""
-        if self.spent + microseconds > 1e6 * self.patience:
-            self.entry  # noqa: B018 - once it is there it is called
+        if not self._allows(self.spent + microseconds):
+            self.spent = math.inf
+
+    @functools.cached_property
+    def code(self) -> machine_code.MachineCode:
+        """What was kept of it, to be called without Numba."""
+        file = self.py_func.__code__.co_filename
+        if not os.path.exists(file):  # written by hand at a prompt
+            return machine_code.MachineCode(self.py_func, [], "")
+        readable = folders(os.path.dirname(file))[0]
+        return machine_code.MachineCode(self.py_func, readable, digest(self.py_func))
 
     @functools.cached_property
     def _is_kept(self) -> bool:
@@ -183,18 +202,6 @@ def _compilation() -> Any:
     if asked.is_set() and not interrupted():  # a loop around this listens itself
         raise KeyboardInterrupt
     return compilation
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Look for no garbage inside: Numba makes many objects that stay, and few that go."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def digest(function: FunctionType) -> str:
