@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -144,17 +145,21 @@ def test_memory_that_is_not_returned_is_given_back(kept):
 def test_tuples_with_names_and_views_of_arguments_come_back(kept):
     pair = Pair(np.arange(6.0), 2.5)
     code, _ = kept(split, pair, 3)
-    (left, right), flags, truths = code((pair, 3))
-    assert isinstance(code((pair, 3))[0], Pair)
+    found, flags, truths = code((pair, 3))
+    assert isinstance(found, Pair)
+    left, right = found
+    del found
     assert right == 2.5
     assert flags == ((3, True), False)
     assert truths.tolist() == [True, True]
     left[0] = -1
     assert pair.left[3] == -1
-    address, pair = left.ctypes.data, None
-    gc.collect()
-    assert left.ctypes.data == address
+    alive = weakref.ref(pair.left)
+    del pair, _
+    assert alive() is not None
     assert left.tolist() == [-1, 4, 5]
+    del left
+    assert alive() is None
 
 
 def test_memory_that_is_not_there_is_an_error_of_numba(kept, monkeypatch):
@@ -183,6 +188,12 @@ def test_other_kinds_are_not_called(kept, argument):
     code, _ = kept(one_more, np.arange(3.0))
     assert code((np.arange(3.0),)) is None
     assert code((argument,)) is UNKNOWN
+
+
+def test_a_number_that_is_too_large_is_not_cut(kept):
+    code, _ = kept(root, 4, np.zeros(1))
+    assert code((9, np.zeros(1))) == 3.0
+    assert code((2**63, np.zeros(1))) is UNKNOWN
 
 
 def test_what_calls_numba_itself_is_not_kept(kept, tmp_path):

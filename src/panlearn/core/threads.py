@@ -133,12 +133,21 @@ _blas_holds: list[list[int]] = []
 
 
 @contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread(when: bool = True) -> Iterator[None]:
     """Hold BLAS to one thread; of several fits at once the first sets it, the last lifts it.
 
     The setting belongs to the process: if each fit restored what it found, one that started in
     the middle of another would restore 1 for good.
+
+    Parameters
+    ----------
+    when : bool, default=True
+        Whether to: of small matrices, where two threads wait for one another longer than one
+        works, and on a busy machine many times as long.
     """
+    if not when:
+        yield
+        return
     with _blas_lock:
         _blas_holds.append([library.get_num_threads() for library in _blas()])
         if len(_blas_holds) == 1:

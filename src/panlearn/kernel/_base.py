@@ -28,6 +28,7 @@ KernelLike = KernelName | Callable
 KernelOrMatrix = KernelLike | Literal["precomputed"]
 """The same, or the word that says that X is the kernel matrix."""
 
+FEW = 500  # rows up to which BLAS has one thread
 BLOCK = 1 << 22
 """Entries of the part of a kernel matrix that is made at a time when only its product is wanted."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -23,14 +22,11 @@ from panlearn.core.threads import one_blas_thread
 from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import maximise_evidence
-from panlearn.kernel._base import BLOCK, KernelMethod, rounded
+from panlearn.kernel._base import BLOCK, FEW, KernelMethod, rounded
 from panlearn.kernel._kernel import Constant, Kernel
 from panlearn.kernel._labels import present, signs
 from panlearn.kernel._laplace import Mode, approximate, average_logistic, gradient
 from panlearn.kernel.kernels import RBF
-
-FEW = 500
-"""Training rows up to which BLAS answers on one thread."""
 
 
 @dataclass(eq=False, repr=False)
@@ -203,7 +199,8 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         given = Constant(1.0, "fixed") * RBF(1.0, "fixed") if self.kernel is None else self.kernel
         kernel = as_kernel(given, rows)
         seen = ArrayRows(X, y, None if sample_weight is None else weight)
-        found = maximise_evidence(self, kernel, evidence, rows=seen, attributes=attributes)
+        with one_blas_thread(len(X) <= FEW):
+            found = maximise_evidence(self, kernel, evidence, rows=seen, attributes=attributes)
         for name, value in found.items():
             setattr(self, name, value)
         if not reached:
@@ -237,8 +234,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         X = self._new_rows(X, self.X_train_).astype(np.float64)
         train = self.X_train_.astype(np.float64)
         step = max(1, BLOCK // len(train))
-        # two threads wait for one another, at small factors longer than one takes
-        with one_blas_thread() if len(train) <= FEW else contextlib.nullcontext():
+        with one_blas_thread(len(train) <= FEW):
             parts = [self._latent(X[i : i + step], train) for i in range(0, len(X), step)]
         mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, variance
