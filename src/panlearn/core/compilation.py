@@ -208,7 +208,7 @@ def _kind(given: Any, kinds: list[Any]) -> bool:
         return True
     if isinstance(given, types.BaseTuple):
         kinds.append((getattr(given, "instance_class", tuple), len(given)))
-        return all([_kind(each, kinds) for each in given])
+        return all([_kind(each, kinds) for each in given.types])
     kinds.append(str(given))
     return str(given) in SCALARS
 
