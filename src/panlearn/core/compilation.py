@@ -206,7 +206,7 @@ def _kind(given: Any, kinds: list[Any]) -> bool:
         values = as_dtype(given.dtype)
         kinds.append((values, given.ndim, given.layout, given.mutable, given.aligned))
         return True
-    if isinstance(given, types.BaseTuple):
+    if isinstance(given, types.Tuple | types.UniTuple | types.NamedTuple | types.NamedUniTuple):
         kinds.append((getattr(given, "instance_class", tuple), len(given)))
         return all([_kind(each, kinds) for each in given.types])
     kinds.append(str(given))
