@@ -65,7 +65,9 @@ def main(only: str = "") -> None:
     console.print(table)
     if not only:
         fits = [asdict(row) for row in rows]
-        content = {"machine": machine(), "rows": [], "growth": {}, "imports": imports, "fits": fits}
+        goals = {"cold": COLD, "warm": WARM}
+        content = {"machine": machine(), "rows": [], "growth": {}}
+        content |= {"imports": imports, "fits": fits, "goals": goals}
         (RESULTS / "first_call.json").write_text(json.dumps(content, indent=1) + "\n")
 
 

@@ -96,6 +96,7 @@ def test_first_calls_say_how_many_are_quick(monkeypatch):
     content = {
         "machine": {"cpu": "a & b", "date": "today"},
         "imports": {"sklearn.linear_model": 0.5, "panlearn.linear": 0.6},
+        "goals": {"cold": 2.0, "warm": 0.1},
         "fits": [
             {"method": "linear.Ridge", "cold": 0.05, "warm": 0.05, "sklearn": 0.01},
             {"method": "tree.Forest", "cold": 2.5, "warm": 0.4, "sklearn": None},
