@@ -1,7 +1,9 @@
 """Kernels as they are written give the bits of the compiled ones; which of them runs, and when."""
 
 import copy
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -140,6 +142,8 @@ def _machines():
     X = np.random.default_rng(0).normal(size=(40, 3))
     for dtype in (np.float32, np.float64):
         SVC().fit(X.astype(dtype), X[:, 0] > X[:, 1])
+    for options in ({"C": 1e4, "tol": 1e-9}, {"max_iter": 3}, {"cache_size": 1e-3}):
+        SVC(**options).fit(X, X[:, 0] * X[:, 1] > 0.1)
 
 
 # What a tree grows in, of which nothing is read when it is grown.
@@ -255,6 +259,28 @@ def test_a_first_forest_of_few_rows_is_grown_without_compiling(monkeypatch, cls)
     cls(random_state=0).fit(X, y)
     assert kernel.spent > 0
     assert "entry" not in vars(kernel)
+
+
+FEW_ROWS = """
+import importlib, sys, warnings
+from panlearn.cli.trials import problem
+warnings.simplefilter("ignore")
+for name in {names!r}:
+    family, cls = name.split(".")
+    cls = getattr(importlib.import_module("panlearn." + family), cls)
+    X, y = problem(cls)
+    cls().fit(X) if y is None else cls().fit(X, y)
+    assert "numba" not in sys.modules, name
+"""
+
+
+def test_a_first_fit_of_few_rows_imports_no_compiler(tmp_path):
+    names = ["kernel.SVC"]
+    subprocess.run(
+        [sys.executable, "-c", FEW_ROWS.format(names=names)],
+        check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
 
 
 def test_only_families_that_are_compared_here_declare_it():
