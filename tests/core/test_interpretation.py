@@ -17,6 +17,7 @@ from panlearn.core import jit as module
 from panlearn.core.jit import Kernel, jit
 from panlearn.graphical import BayesianNetwork
 from panlearn.kernel import SVC
+from panlearn.latent import NMF
 from panlearn.sequence import CategoricalHMM, GaussianHMM, KalmanFilter
 from panlearn.text import (
     BPETokenizer,
@@ -146,6 +147,14 @@ def _machines():
         SVC(**options).fit(X, X[:, 0] * X[:, 1] > 0.1)
 
 
+def _factors():
+    X = np.abs(np.random.default_rng(0).normal(size=(70, 4)))
+    for dtype in (np.float32, np.float64):
+        NMF(3, alpha_W=0.01, l1_ratio=0.5, random_state=0).fit(X.astype(dtype))
+    H = np.zeros((2, 4))  # no curvature at first
+    NMF(2, init="custom").fit(X, W=np.ones((70, 2)), H=H)
+
+
 # What a tree grows in, of which nothing is read when it is grown.
 MEMORY = ("work", "sums", "goes_left", "integers", "floats", "unborn")
 
@@ -155,6 +164,7 @@ MORE = {
     "graphical": _graphs,
     "sequence": _sequences,
     "kernel": _machines,
+    "latent": _factors,
 }
 
 
@@ -275,7 +285,7 @@ for name in {names!r}:
 
 
 def test_a_first_fit_of_few_rows_imports_no_compiler(tmp_path):
-    names = ["kernel.SVC"]
+    names = ["kernel.SVC", "latent.NMF"]
     subprocess.run(
         [sys.executable, "-c", FEW_ROWS.format(names=names)],
         check=True,
