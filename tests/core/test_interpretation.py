@@ -150,7 +150,7 @@ def _machines():
 def _factors():
     X = np.abs(np.random.default_rng(0).normal(size=(70, 4)))
     for dtype in (np.float32, np.float64):
-        NMF(3, alpha_W=0.01, l1_ratio=0.5, random_state=0).fit(X.astype(dtype))
+        NMF(3, alpha_W=0.01, l1_ratio=0.2, random_state=0).fit(X.astype(dtype))
     H = np.zeros((2, 4))  # no curvature at first
     NMF(2, init="custom").fit(X, W=np.ones((70, 2)), H=H)
 
