@@ -1,7 +1,9 @@
 """Kernels as they are written give the bits of the compiled ones; which of them runs, and when."""
 
 import copy
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from panlearn.core import jit as module
 from panlearn.core.jit import Kernel, jit
 from panlearn.graphical import BayesianNetwork
 from panlearn.kernel import SVC
+from panlearn.latent import NMF
 from panlearn.sequence import CategoricalHMM, GaussianHMM, KalmanFilter
 from panlearn.text import (
     BPETokenizer,
@@ -140,6 +143,16 @@ def _machines():
     X = np.random.default_rng(0).normal(size=(40, 3))
     for dtype in (np.float32, np.float64):
         SVC().fit(X.astype(dtype), X[:, 0] > X[:, 1])
+    for options in ({"C": 1e4, "tol": 1e-9}, {"max_iter": 3}, {"cache_size": 1e-3}):
+        SVC(**options).fit(X, X[:, 0] * X[:, 1] > 0.1)
+
+
+def _factors():
+    X = np.abs(np.random.default_rng(0).normal(size=(70, 4)))
+    for dtype in (np.float32, np.float64):
+        NMF(3, alpha_W=0.01, l1_ratio=0.2, random_state=0).fit(X.astype(dtype))
+    H = np.zeros((2, 4))  # no curvature at first
+    NMF(2, init="custom").fit(X, W=np.ones((70, 2)), H=H)
 
 
 # What a tree grows in, of which nothing is read when it is grown.
@@ -151,6 +164,7 @@ MORE = {
     "graphical": _graphs,
     "sequence": _sequences,
     "kernel": _machines,
+    "latent": _factors,
 }
 
 
@@ -260,6 +274,28 @@ def test_a_first_forest_of_few_rows_is_grown_without_compiling(monkeypatch, cls)
     cls(random_state=0).fit(X, y)
     assert kernel.spent > 0
     assert "entry" not in vars(kernel)
+
+
+FEW_ROWS = """
+import importlib, sys, warnings
+from panlearn.cli.trials import problem
+warnings.simplefilter("ignore")
+for name in {names!r}:
+    family, cls = name.split(".")
+    cls = getattr(importlib.import_module("panlearn." + family), cls)
+    X, y = problem(cls)
+    cls().fit(X) if y is None else cls().fit(X, y)
+    assert "numba" not in sys.modules, name
+"""
+
+
+def test_a_first_fit_of_few_rows_imports_no_compiler(tmp_path):
+    names = ["kernel.SVC", "latent.NMF"]
+    subprocess.run(
+        [sys.executable, "-c", FEW_ROWS.format(names=names)],
+        check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
 
 
 def test_only_families_that_are_compared_here_declare_it():

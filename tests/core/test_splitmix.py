@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from panlearn.core.splitmix import mixed, next_below, next_bits, next_uniform
+from panlearn.core.splitmix import mixed, next_below, next_bits, next_uniform, uniforms
 
 
 def test_the_sequence_is_the_published_one():
@@ -15,6 +15,14 @@ def test_the_sequence_is_the_published_one():
     assert found == expected
     gamma = np.uint64(0x9E3779B97F4A7C15)
     assert mixed(np.array([1234567], np.uint64) + gamma).tolist() == expected[:1]
+
+
+def test_many_numbers_at_once_are_those_of_the_sequence():
+    state, found = np.uint64(7), []
+    for _ in range(9):
+        state, number = next_uniform(np.uint64(state))
+        found.append(number)
+    assert uniforms(7, 9).tolist() == found
 
 
 def test_draws_are_uniform():

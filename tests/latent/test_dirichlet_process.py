@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp, multigammaln
 from scipy.stats import multivariate_t
 
 from panlearn.latent import DirichletProcessMixture
-from panlearn.latent._niw import Clusters, Prior, agreements, rank_one
+from panlearn.latent._niw import Clusters, Prior, agreements, move
 from panlearn.latent._restaurants import draw_partition, log_partition_law
 from panlearn.latent.dirichlet_process import Chain, least_squares_partition
 
@@ -52,14 +52,20 @@ def log_joint(prior, X, labels, concentration):
     return law + sum(log_marginal(prior, g) for g in groups)
 
 
-def test_rank_one_updates_are_the_factors_of_the_sums(rng):
-    A = rng.normal(size=(5, 5))
-    A = A @ A.T + np.eye(5)
-    for sign, size in ((1.0, 3.0), (-1.0, 0.3)):
-        x = size * rng.normal(size=5)
-        factor = linalg.cholesky(A, lower=True)
-        rank_one(factor, x.copy(), sign)
-        np.testing.assert_allclose(factor @ factor.T, A + sign * np.outer(x, x), rtol=1e-10)
+def test_a_row_that_moves_changes_the_statistics_as_if_they_were_made_anew(rng):
+    X, labels, constant = rng.normal(size=(9, 2)), np.array([0] * 5 + [1] * 4), PRIOR.constants(9)
+    now = Clusters.of(PRIOR, X, labels, 2)
+    base, gap = now.log_weights(constant), np.empty(2)
+    for k, sign in ((0, -1), (1, 1)):
+        move(X, 3, k, sign, *now, base, constant, PRIOR.precision, gap)
+    labels[3] = 1
+    expected = Clusters.of(PRIOR, X, labels, 2)
+    np.testing.assert_array_equal(now.size, expected.size)
+    np.testing.assert_allclose(now.mean, expected.mean, rtol=1e-10)
+    np.testing.assert_allclose(now.factor, expected.factor, rtol=1e-10)
+    np.testing.assert_allclose(base, expected.log_weights(constant), rtol=1e-10)
+    densities = expected.log_predictive(PRIOR, now.mean[:1])  # of a row at the mean, the base
+    np.testing.assert_allclose(densities[0, 0], base[0] - np.log(4), rtol=1e-10)
 
 
 def test_predictive_densities_are_students_and_ratios_of_evidence(rng):

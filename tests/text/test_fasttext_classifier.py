@@ -6,7 +6,7 @@ from scipy.special import log_softmax
 
 from panlearn.text import FastTextClassifier
 from panlearn.text._documents import tokenize
-from panlearn.text._fasttext_kernels import _step, hashes, subwords
+from panlearn.text._fasttext_kernels import classify_epoch, hashes, subwords
 
 
 def fnv(text):
@@ -66,8 +66,9 @@ def test_a_step_is_the_gradient(rng):
         return -log_softmax(W @ Z[features].mean(axis=0))[2]
 
     moved = Z.copy(), W.copy()
+    document = features, np.array([0, 4]), np.array([2]), np.ones(1), np.array([0]), np.ones(1)
     scratch = np.empty(4), np.empty(4), np.empty(3)
-    assert _step(features, 2, *moved, *scratch, 1.0) == pytest.approx(loss(Z, W), rel=1e-13)
+    assert classify_epoch(*document, *moved, *scratch) == pytest.approx(loss(Z, W), rel=1e-13)
     # central differences of a smooth loss: step² plus rounding / step
     np.testing.assert_allclose(Z - moved[0], slope(lambda Z: loss(Z, W), Z), atol=1e-8)
     np.testing.assert_allclose(W - moved[1], slope(lambda W: loss(Z, W), W), atol=1e-8)

@@ -13,6 +13,7 @@ from panlearn.text import Word2Vec
 from panlearn.text import _word2vec_training as training
 from panlearn.text._word2vec_kernels import (
     SHARE,
+    Noise,
     _contrast,
     bag_of_words,
     classify,
@@ -91,12 +92,13 @@ def test_skip_gram_makes_one_step_a_pair(rng, negative):
     sums = np.concatenate([[0], np.cumsum(noise)])
     ours, theirs = (X.copy(), Z.copy()), (X.copy(), Z.copy())
     total = skip_gram(context, middle, *ours, words, sums, negative, rate, seed)
-    state, drawn, expected = np.array([seed], np.uint64), np.empty(negative, np.uint32), 0.0
+    given, drawn = Noise.of(words, sums, n, negative, seed), np.empty(negative, np.uint32)
+    expected = 0.0
     for i, (c, w) in enumerate(zip(context, middle, strict=True)):
         x, Z = theirs[0][c], theirs[1]
         if negative:
             if i % SHARE == 0:
-                draw_negatives(words, sums, drawn, state)
+                draw_negatives(given, i // SHARE, drawn)
             expected += contrastive_loss(x, Z, w, drawn[drawn != w])
             gain = np.concatenate([[1.0], np.zeros(negative)])
             rows = np.concatenate([[w], drawn])
@@ -192,7 +194,8 @@ def test_frequent_words_of_a_text_stay_as_often_as_the_formula_says(sample, monk
 def test_negative_words_follow_the_noise():
     noise, drawn = np.array([0.1, 0.0, 0.6, 0.3]), np.empty(10_000, np.uint32)
     sums = np.concatenate([[0], np.cumsum(noise)]) + 2.0  # a part of longer sums
-    draw_negatives(np.array([4, 5, 6, 7], np.uint32), sums, drawn, np.array([1], np.uint64))
+    words = np.array([4, 5, 6, 7], np.uint32)
+    draw_negatives(Noise.of(words, sums, 1, len(drawn), seed=1), 0, drawn)
     counts = np.bincount(drawn, minlength=8)[4:] / len(drawn)
     np.testing.assert_allclose(counts, noise, atol=5 * 0.5 / 100)  # five standard deviations
 

@@ -28,10 +28,20 @@ def mixed(bits: Any) -> Any:
 _mixed = jit(mixed)  # for kernels
 
 
+STEP = np.uint64(0x9E3779B97F4A7C15)
+ULP = 1.0 / 9007199254740992.0  # of numbers below one, with 53 bits
+
+
+def uniforms(state: int, n: int) -> np.ndarray:
+    """The first n numbers from [0, 1) after a state, those of `next_uniform`."""
+    bits = mixed(np.arange(1, n + 1, dtype=np.uint64) * STEP + np.uint64(state))
+    return (bits >> np.uint64(11)) * ULP
+
+
 @jit
 def next_bits(state: np.uint64) -> tuple[np.uint64, np.uint64]:
     """One step: the new state, and 64 bits."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
+    state = state + STEP
     return state, _mixed(state)
 
 
@@ -39,7 +49,7 @@ def next_bits(state: np.uint64) -> tuple[np.uint64, np.uint64]:
 def next_uniform(state: np.uint64) -> tuple[np.uint64, float]:
     """One step: the new state, and a number from [0, 1)."""
     state, bits = next_bits(state)
-    return state, float(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return state, float(bits >> np.uint64(11)) * ULP
 
 
 @jit

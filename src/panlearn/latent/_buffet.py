@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 from scipy.special import gammaln
 
 from panlearn.core.jit import jit
@@ -30,14 +31,6 @@ class Dishes(NamedTuple):
     gap: np.ndarray
     gain: np.ndarray
     law: np.ndarray
-
-
-class Law(NamedTuple):
-    """What the rows are drawn from: the mass α, the variance σ², and the ratio ρ = σ² / σ_A²."""
-
-    concentration: float
-    noise: float
-    ratio: float
 
 
 class BuffetChain:
@@ -70,21 +63,22 @@ class BuffetChain:
 
     def sweep(self) -> None:
         """Draw the features of each row given those of the others."""
-        n, row = len(self.X), 0
+        n, row, own = len(self.X), 0, np.arange(NEW + 1)
+        log_prior = own * np.log(self.concentration / n) - gammaln(own + 1)
         while row < n:
             dishes, k = self._laid(), self.Z.shape[1]
-            law = Law(self.concentration, self.noise, self.noise / self.loading)
             coins = self.rng.random((n, len(dishes.taken) + 1))
-            row, k = serve(self.X, dishes, law, k, row, coins)
-            self.Z = dishes.Z[:, :k].copy()
+            scales = self.noise, self.noise / self.loading
+            row = serve(self.X, dishes, log_prior, *scales, k, row, coins)
+            self.Z = dishes.Z[:, dishes.taken > 0]
 
     def _laid(self) -> Dishes:
         """The features and the posterior of their loadings, with room for as many again."""
         (n, d), k = self.X.shape, self.Z.shape[1]
-        room = 2 * k + 3 * NEW
+        room = 2 * k + NEW + 8
         Z = np.zeros((n, room), dtype=np.int8)
         Z[:, :k] = self.Z
-        mean, H = np.zeros((room, d)), np.zeros((room, room))
+        mean, H = np.zeros((room, d)), self.loading / self.noise * np.eye(room)
         mean[:k], H[:k, :k] = self.posterior()
         memory = np.empty(d), np.empty(room), np.empty(NEW + 1)
         return Dishes(Z, Z.sum(axis=0, dtype=np.int64), mean, H, *memory)
@@ -142,188 +136,121 @@ class BuffetChain:
 
     def log_likelihood(self, Z: np.ndarray) -> float:
         """Log p(X | Z), loadings integrated out."""
-        (n, d), k = self.X.shape, Z.shape[1]
-        mean, H = self.posterior(Z)
-        left = self._energy - np.vdot(mean, Z.astype(float).T @ self.X)
-        return float(
-            -n * d / 2 * math.log(2 * math.pi * self.noise)
-            + k * d / 2 * math.log(self.noise / self.loading)
-            + d / 2 * (np.linalg.slogdet(H)[1] if k else 0.0)
-            - left / (2 * self.noise)
+        (n, d), Z, ratio = self.X.shape, Z.astype(float), self.noise / self.loading
+        left, log_det = self._energy, 0.0
+        if Z.shape[1]:  # of M = L L', by LAPACK itself: it is called some times for every sweep
+            factor, _ = lapack.dpotrf(Z.T @ Z + ratio * np.eye(Z.shape[1]), lower=True)
+            part, _ = lapack.dtrtrs(factor, Z.T @ self.X, lower=True)
+            left -= float(np.vdot(part, part))
+            log_det = 2 * float(np.log(factor.diagonal() / math.sqrt(ratio)).sum())
+        return (
+            -n * d / 2 * math.log(2 * math.pi * self.noise) - (d * log_det + left / self.noise) / 2
         )
 
 
 NOISE, LOADING = (1.0, 0.1), (1.0, 1.0)  # shapes and scales, for rows of unit variance
 
 
-@jit(_nrt=False)
+@jit(_nrt=False, error_model="numpy")
 def serve(
-    X: np.ndarray, dishes: Dishes, law: Law, k: int, first: int, coins: np.ndarray
-) -> tuple[int, int]:
-    """Draw the features of the rows from `first` on, each given all other rows, in place.
+    X: np.ndarray,
+    dishes: Dishes,
+    log_prior: np.ndarray,
+    noise: float,
+    ratio: float,
+    k: int,
+    first: int,
+    coins: np.ndarray,
+) -> int:
+    r"""Draw the features of the rows from `first` on, each given all other rows, in place.
 
     A row leaves (a downdate of the loadings' mean and H), its features are drawn, it comes back.
-    Features that it has alone do not touch the others: they add one over the ratio to the
-    variance, and only their number matters. Returns the first row that was not reached for want
-    of room, and the number k of features.
-    """
-    for i in range(first, len(X)):
-        if k + NEW >= len(dishes.taken):
-            return i, k
-        _shift(X[i], dishes.Z[i], dishes, k, -1.0)
-        k, own = _leave(dishes, i, k)
-        spread, square = _draw_shared(X[i], dishes, law, k, i, own, coins[i])
-        own = _draw_own(square, spread, law, X.shape, coins[i, -1], dishes.law)
-        k = _come_back(dishes, law, i, k, own)
-        _shift(X[i], dishes.Z[i], dishes, k, 1.0)
-    return len(X), k
-
-
-@jit(_nrt=False)
-def _leave(dishes: Dishes, i: int, k: int) -> tuple[int, int]:
-    """Take row i out of the counts; forget the features of it alone, and keep their number."""
-    Z, taken, mean, H = dishes.Z, dishes.taken, dishes.mean, dishes.H
-    for a in range(k):
-        taken[a] -= Z[i, a]
-    own, a = 0, 0
-    while a < k:
-        if taken[a] > 0:
-            a += 1
-            continue
-        own += Z[i, a]
-        k -= 1  # the last feature takes the place
-        for j in range(len(Z)):  # not by slices, of which the compiler checks the shapes at length
-            Z[j, a], Z[j, k] = Z[j, k], 0
-        taken[a] = taken[k]
-        for b in range(mean.shape[1]):
-            mean[a, b] = mean[k, b]
-        for b in range(len(H)):
-            H[a, b] = H[k, b]
-        for b in range(len(H)):
-            H[b, a] = H[b, k]
-    return k, own
-
-
-@jit(_nrt=False)
-def _draw_shared(
-    x: np.ndarray, dishes: Dishes, law: Law, k: int, i: int, own: int, coins: np.ndarray
-) -> tuple[float, float]:
-    r"""Draw the features of row i that other rows have, one given the rest.
-
     The odds are :math:`m / (n - m)` for a feature of m other rows, times the ratio of the densities
     :math:`N(x \mid z \, \mathrm{mean}, \sigma^2 (1 + z^\top H z + c / \rho) I)` with it and
-    without it, for a row with c features of its own. Returns the spread
-    :math:`1 + z^\top H z` and the squared gap :math:`|x - z \, \mathrm{mean}|^2` at the end.
+    without it, for a row with c features of its own. These do not touch the others: only their
+    number matters, which is Poisson(α / n) by `log_prior`, times the density. k columns have
+    features, if not all of them. Returns the first row that was not reached for want of room.
     """
-    Z, taken, mean, H, gap, gain, _ = dishes
-    n, d = len(Z), len(x)
-    spread = _residual(x, Z[i], dishes, k)
-    extra = own / law.ratio
-    for a in range(k):
-        sign = 1.0 if Z[i, a] else -1.0
-        here, there = 0.0, 0.0  # the row as it stands, and with the feature turned over
-        for b in range(d):
-            other = gap[b] + sign * mean[a, b]
-            here += gap[b] * gap[b]
-            there += other * other
-        other_spread = spread - sign * 2 * gain[a] + H[a, a]
-        log_odds = math.log(taken[a] / (n - taken[a]))
-        stay = _log_density(here, spread + extra, law.noise, d)
-        leave = _log_density(there, other_spread + extra, law.noise, d)
-        log_odds += sign * (stay - leave)
-        want = coins[a] * (1 + math.exp(-log_odds)) < 1 if log_odds > -700 else False
-        if want != (Z[i, a] == 1):
+    Z, taken, mean, H, gap, gain, log_own = dishes
+    (n, d), own = X.shape, 0
+    for i in range(first, n):
+        if k + NEW >= len(taken):
+            return i
+        for sign in range(-1, 2):  # it leaves, is drawn, comes back
             for b in range(d):
-                gap[b] += sign * mean[a, b]
-            spread = other_spread
-            for b in range(k):
-                gain[b] -= sign * H[b, a]
-            Z[i, a] = 1 - Z[i, a]
-    square = 0.0
-    for b in range(d):
-        square += gap[b] * gap[b]
-    return spread, square
+                gap[b] = X[i, b]
+            for a in range(k):
+                gain[a] = 0.0
+            for a in range(k):
+                if Z[i, a]:
+                    for b in range(d):
+                        gap[b] -= mean[a, b]
+                    for b in range(k):
+                        gain[b] += H[a, b]
+            spread, square = 1.0, 0.0
+            for a in range(k):
+                spread += Z[i, a] * gain[a]
+            for b in range(d):
+                square += gap[b] * gap[b]
+            if sign != 0:
+                # H ∓ H z z'H / (1 ± z'H z), mean ± H z (x - z mean)'
+                spread = 1.0 + sign * (spread - 1.0)
+                for a in range(k):
+                    taken[a] += sign * Z[i, a]
+                    step = sign * gain[a] / spread
+                    for b in range(k):
+                        H[a, b] -= step * gain[b]
+                    for b in range(d):
+                        mean[a, b] += step * gap[b]
+                for a in range(k):
+                    if taken[a] == 0 and Z[i, a]:  # of this row alone: it is forgotten
+                        Z[i, a] = 0
+                        own += 1
+                        for b in range(d):
+                            mean[a, b] = 0.0
+                        for b in range(k):
+                            H[a, b], H[b, a] = 0.0, 0.0
+                        H[a, a] = 1 / ratio
+                continue
+            stay = _log_density(square, spread + own / ratio, noise, d)
+            for a in range(k):
+                if taken[a] == 0:
+                    continue
+                turn = 2.0 * Z[i, a] - 1.0
+                other = 0.0  # the squared gap with the feature turned over
+                for b in range(d):
+                    other += (gap[b] + turn * mean[a, b]) * (gap[b] + turn * mean[a, b])
+                other_spread = spread - turn * 2 * gain[a] + H[a, a]
+                leave = _log_density(other, other_spread + own / ratio, noise, d)
+                log_odds = math.log(taken[a] / (n - taken[a])) + turn * (stay - leave)
+                want = coins[i, a] * (1 + math.exp(-log_odds)) < 1
+                if want != (Z[i, a] == 1):
+                    spread, square, stay = other_spread, other, leave
+                    for b in range(d):
+                        gap[b] += turn * mean[a, b]
+                    for b in range(k):
+                        gain[b] -= turn * H[a, b]
+                    Z[i, a] = 1 - Z[i, a]
+            top, total = -np.inf, 0.0
+            for s in range(NEW + 1):
+                log_own[s] = log_prior[s] + _log_density(square, spread + s / ratio, noise, d)
+                top = log_own[s] if log_own[s] > top else top
+            for s in range(NEW + 1):
+                total += math.exp(log_own[s] - top)
+                log_own[s] = total
+            own, a = 0, 0
+            while own < NEW and log_own[own] < coins[i, -1] * total:
+                own += 1
+            while own > 0:  # in columns that nobody has
+                if taken[a] == 0:
+                    Z[i, a] = 1
+                    own -= 1
+                a += 1
+                k = a if a > k else k
+    return n
 
 
-@jit(_nrt=False)
-def _draw_own(
-    square: float,
-    spread: float,
-    law: Law,
-    shape: tuple[int, int],
-    coin: float,
-    log_own: np.ndarray,
-) -> int:
-    """Draw how many features a row has alone: Poisson(α / n) times the density of the row."""
-    n, d = shape
-    log_rate = math.log(law.concentration / n)
-    top, total = -np.inf, 0.0
-    for s in range(NEW + 1):
-        prior = s * log_rate - math.lgamma(s + 1.0)
-        log_own[s] = prior + _log_density(square, spread + s / law.ratio, law.noise, d)
-        top = max(top, log_own[s])
-    for s in range(NEW + 1):
-        total += math.exp(log_own[s] - top)
-        log_own[s] = total
-    own = 0
-    while own < NEW and log_own[own] < coin * total:
-        own += 1
-    return own
-
-
-@jit(_nrt=False)
-def _come_back(dishes: Dishes, law: Law, i: int, k: int, own: int) -> int:
-    """Give row i its own features, of which nothing is known yet, and count it again."""
-    Z, taken, mean, H = dishes.Z, dishes.taken, dishes.mean, dishes.H
-    for _ in range(own):
-        for j in range(len(Z)):
-            Z[j, k] = 0
-        Z[i, k] = 1
-        taken[k] = 0
-        for b in range(mean.shape[1]):
-            mean[k, b] = 0.0
-        for b in range(len(H)):
-            H[k, b], H[b, k] = 0.0, 0.0
-        H[k, k] = 1 / law.ratio
-        k += 1
-    for a in range(k):
-        taken[a] += Z[i, a]
-    return k
-
-
-@jit(_nrt=False)
+@jit(_nrt=False, error_model="numpy")
 def _log_density(square: float, spread: float, noise: float, d: int) -> float:
     """Log N(gap; 0, noise spread I) up to a constant."""
     return -0.5 * (d * math.log(spread) + square / (noise * spread))
-
-
-@jit(_nrt=False)
-def _shift(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int, sign: float) -> None:
-    """Add (1) or take away (-1) a row: H ∓ H z z'H / (1 ± z'H z), mean ± H z (x - z mean)'."""
-    gap, gain = dishes.gap, dishes.gain
-    spread = 1.0 + sign * (_residual(x, z, dishes, k) - 1.0)
-    for a in range(k):
-        for b in range(k):
-            dishes.H[a, b] -= sign * gain[a] * gain[b] / spread
-        for b in range(len(x)):
-            dishes.mean[a, b] += sign * gain[a] * gap[b] / spread
-
-
-@jit(_nrt=False)
-def _residual(x: np.ndarray, z: np.ndarray, dishes: Dishes, k: int) -> float:
-    """The spread 1 + z'H z; fills the gap x - z mean and the gain H z."""
-    gap, gain, spread = dishes.gap, dishes.gain, 1.0
-    for a in range(len(x)):
-        gap[a] = x[a]
-    for a in range(k):
-        gain[a] = 0.0
-    for b in range(k):
-        if z[b]:
-            for a in range(len(x)):
-                gap[a] -= dishes.mean[b, a]
-            for a in range(k):
-                gain[a] += dishes.H[a, b]
-    for a in range(k):
-        if z[a]:
-            spread += gain[a]
-    return spread

@@ -70,6 +70,11 @@ class Clusters(NamedTuple):
             made.factor[k] = linalg.cholesky(scale, lower=True)
         return made
 
+    def log_weights(self, constant: np.ndarray) -> np.ndarray:
+        """What a cluster weighs beside the place of a row: log n_k, constants, -log det of L."""
+        logs = np.log(np.maximum(self.size, 1)) + constant[self.size]
+        return logs - np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
+
     def log_predictive(self, prior: Prior, X: np.ndarray) -> np.ndarray:
         """Log p(x | cluster) of each row and cluster, of shape (n, n_clusters)."""
         out = np.empty((len(X), len(self.size)))
@@ -83,83 +88,89 @@ class Clusters(NamedTuple):
         return out
 
 
-@jit(_nrt=False)
-def rank_one(factor: np.ndarray, x: np.ndarray, sign: float) -> None:
-    """Turn the Cholesky factor of A into that of A + sign x x', in place; x is overwritten."""
-    d = len(x)
-    for k in range(d):
-        old = factor[k, k]
-        new = math.sqrt(old * old + sign * x[k] * x[k])
-        c, s = new / old, x[k] / old
-        factor[k, k] = new
-        for i in range(k + 1, d):
-            factor[i, k] = (factor[i, k] + sign * s * x[i]) / c
-            x[i] = c * x[i] - s * factor[i, k]
+@jit(_nrt=False, error_model="numpy")
+def move(
+    X: np.ndarray,
+    i: int,
+    k: int,
+    sign: int,
+    count: np.ndarray,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    base: np.ndarray,
+    constant: np.ndarray,
+    precision: float,
+    gap: np.ndarray,
+) -> None:
+    """Row i into cluster k, or out of it if the sign is -1.
+
+    With x the row less the mean, times a root, the Cholesky factor of A becomes that of A ± x x'.
+    """
+    d = len(gap)
+    kappa = precision + count[k]
+    root = math.sqrt(kappa / (kappa + sign))
+    for a in range(d):
+        x = X[i, a] - mean[k, a]
+        gap[a] = root * x
+        mean[k, a] += sign * x / (kappa + sign)
+    count[k] += sign
+    total = math.log(count[k]) + constant[count[k]]
+    for a in range(d):
+        old, x = factor[k, a, a], gap[a]
+        new = math.sqrt(old * old + sign * x * x)
+        c, s = new / old, x / old
+        factor[k, a, a] = new
+        total -= math.log(new)
+        for b in range(a + 1, d):
+            factor[k, b, a] = (factor[k, b, a] + sign * s * gap[b]) / c
+            gap[b] = c * gap[b] - s * factor[k, b, a]
+    base[k] = total
 
 
-@jit(_nrt=False)
-def log_weight(count: int, factor: np.ndarray, constant: np.ndarray) -> float:
-    """What a cluster weighs beside the place of a row: log n_k, the constants, -log det of L."""
-    total = math.log(count) + constant[count]
-    for a in range(len(factor)):
-        total -= math.log(factor[a, a])
-    return total
-
-
-@jit(_nrt=False)
+@jit(_nrt=False, error_model="numpy")
 def sweep(
     X: np.ndarray,
     labels: np.ndarray,
     count: np.ndarray,
     mean: np.ndarray,
     factor: np.ndarray,
+    base: np.ndarray,
     clusters: int,
     first: int,
     alone: np.ndarray,
     constant: np.ndarray,
     precision: float,
     freedom: float,
-    concentration: float,
     coins: np.ndarray,
-    memory: np.ndarray,
+    weight: np.ndarray,
+    gap: np.ndarray,
 ) -> int:
     """Draw the label of each row from `first` on given all others; a label of -1 is no seat yet.
 
     Returns the first row that was not reached, for want of room for a further cluster. The factor
-    behind the last cluster is that of an empty one. `memory` has three rows with room for a number
-    a cluster and a number a column.
+    behind the last cluster is that of an empty one; `alone` is what a new one weighs for each row,
+    `weight` and `gap` are memory for a number a cluster and a number a column.
     """
     n, d = X.shape
-    weight, base, gap = memory[0], memory[1], memory[2, :d]
-    for k in range(clusters):
-        base[k] = log_weight(count[k], factor[k], constant)
     for i in range(first, n):
         if clusters + 1 >= len(count):
             return i
         k = labels[i]
-        if k >= 0:
-            kappa = precision + count[k]
-            root = math.sqrt(kappa / (kappa - 1))
+        if k >= 0 and count[k] > 1:
+            move(X, i, k, -1, count, mean, factor, base, constant, precision, gap)
+        elif k >= 0:  # the last cluster takes the empty place
+            clusters -= 1
+            count[k], base[k], count[clusters] = count[clusters], base[clusters], 0
             for a in range(d):
-                gap[a] = root * (X[i, a] - mean[k, a])
-                mean[k, a] -= (X[i, a] - mean[k, a]) / (kappa - 1)
-            count[k] -= 1
-            if count[k]:
-                rank_one(factor[k], gap, -1.0)
-                base[k] = log_weight(count[k], factor[k], constant)
-            else:  # the last cluster takes the empty place
-                clusters -= 1
-                count[k], base[k], count[clusters] = count[clusters], base[clusters], 0
-                for a in range(d):
-                    mean[k, a], mean[clusters, a] = mean[clusters, a], 0.0
-                    for b in range(d):  # not by slices, whose shapes are compiled for long
-                        factor[k, a, b] = factor[clusters, a, b]
-                        factor[clusters, a, b] = factor[clusters + 1, a, b]
-                for j in range(n):
-                    if labels[j] == clusters:
-                        labels[j] = k
-            labels[i] = -1
-        top = -np.inf
+                mean[k, a], mean[clusters, a] = mean[clusters, a], 0.0
+                for b in range(d):  # not by slices, whose shapes are compiled for long
+                    factor[k, a, b] = factor[clusters, a, b]
+                    factor[clusters, a, b] = factor[clusters + 1, a, b]
+            for j in range(n):
+                if labels[j] == clusters:
+                    labels[j] = k
+        labels[i] = -1
+        top = weight[clusters] = alone[i]
         for k in range(clusters):
             square = 0.0
             for a in range(d):
@@ -171,9 +182,7 @@ def sweep(
             kappa = precision + count[k]
             spread = math.log1p(kappa / (kappa + 1) * square)
             weight[k] = base[k] - 0.5 * (freedom + count[k] + 1) * spread
-            top = max(top, weight[k])
-        weight[clusters] = math.log(concentration) + alone[i]
-        top = max(top, weight[clusters])
+            top = weight[k] if weight[k] > top else top
         total = 0.0
         for k in range(clusters + 1):
             total += math.exp(weight[k] - top)
@@ -183,14 +192,7 @@ def sweep(
             k += 1
         if k == clusters:
             clusters += 1
-        kappa = precision + count[k]
-        root = math.sqrt(kappa / (kappa + 1))
-        for a in range(d):
-            gap[a] = root * (X[i, a] - mean[k, a])
-            mean[k, a] += (X[i, a] - mean[k, a]) / (kappa + 1)
-        rank_one(factor[k], gap, 1.0)
-        count[k] += 1
-        base[k] = log_weight(count[k], factor[k], constant)
+        move(X, i, k, 1, count, mean, factor, base, constant, precision, gap)
         labels[i] = k
     return n
 

@@ -34,7 +34,7 @@ def nndsvd(
     typical value if `fill` says so.
     """
     U, singular, V = _singular(problem, k, rng)
-    W, Ht = np.zeros_like(U), np.zeros_like(V)
+    W, Ht = np.zeros_like(U, order="C"), np.zeros_like(V, order="C")
     weight = problem.weight
     for j in range(k):
         best = 0.0

@@ -338,6 +338,7 @@ class Chain:
     def sweep(self) -> None:
         """Draw each label given the others."""
         coins, row = self.rng.random(len(self.X)), 0
+        alone = self._alone + np.log(self.concentration)
         if self._sweeps % REFRESH == 0:
             self._refresh()
         self._sweeps += 1
@@ -346,15 +347,16 @@ class Chain:
                 self.X,
                 self.labels,
                 *self._now,
+                self._base,
                 int(self.labels.max()) + 1,
                 row,
-                self._alone,
+                alone,
                 self._constant,
                 self.prior.precision,
                 self.prior.freedom,
-                self.concentration,
                 coins,
-                np.empty((3, max(len(self._now.size), self.X.shape[1]))),
+                np.empty(len(self._base)),
+                np.empty(self.X.shape[1]),
             )
             if row < len(self.X):  # the clusters have filled the room
                 self._refresh()
@@ -363,6 +365,7 @@ class Chain:
         """The statistics from the rows, with room for as many clusters again."""
         room = 2 * (int(self.labels.max()) + 1) + 8
         self._now = Clusters.of(self.prior, self.X, self.labels, room)
+        self._base = self._now.log_weights(self._constant)
 
     def resample_concentration(self, mean: float) -> None:
         """Draw α given the number of clusters, through a Beta(α + 1, n) variable."""

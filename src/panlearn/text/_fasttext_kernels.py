@@ -91,64 +91,44 @@ def assemble(
     return found[:m].copy(), ends
 
 
-@jit(fastmath=FAST)
-def _step(
-    features: np.ndarray,
-    label: int,
-    inputs: np.ndarray,
-    outputs: np.ndarray,
-    hidden: np.ndarray,
-    error: np.ndarray,
-    scores: np.ndarray,
-    rate: float,
-) -> float:
-    """One step on -log softmax(W h)_y for the mean h of the rows; the loss before the step."""
-    d, share = inputs.shape[1], inputs.dtype.type(1 / max(len(features), 1))
-    hidden[:] = 0
-    error[:] = 0
-    for i in range(len(features)):
-        z = inputs[features[i]]
-        for f in range(d):
-            hidden[f] += share * z[f]
-    loss = classify(hidden, error, outputs, label, scores, rate)
-    for i in range(len(features)):
-        z = inputs[features[i]]
-        for f in range(d):
-            z[f] += share * error[f]
-    return loss
-
-
-@jit
+@jit(fastmath=FAST, _nrt=False, error_model="numpy")
 def classify_epoch(
     features: np.ndarray,
     offsets: np.ndarray,
     labels: np.ndarray,
     weight: np.ndarray,
     order: np.ndarray,
+    rates: np.ndarray,
     inputs: np.ndarray,
     outputs: np.ndarray,
-    first: float,
-    last: float,
+    hidden: np.ndarray,
+    error: np.ndarray,
+    scores: np.ndarray,
 ) -> float:
-    """A pass in the given order at a rate that falls from `first` to `last`.
+    """Steps on -log softmax(W h)_y for the mean h of the rows of each document, in a given order.
 
-    A document takes as many steps as its weight says, the last one a part of a step. Returns the
-    sum of weight times loss.
+    A document takes as many steps of its rate as its weight says, the last one a part of a step.
+    Returns the sum of weight times loss. `hidden`, `error` and `scores` are memory.
     """
-    hidden, error = np.empty(inputs.shape[1], inputs.dtype), np.empty(inputs.shape[1], inputs.dtype)
-    scores, total, done, all_weight = np.empty(len(outputs)), 0.0, 0.0, 0.0
-    for i in range(len(weight)):
-        all_weight += weight[i]
-    for i in order:
-        rate = first + (last - first) * done / all_weight
-        left, part = weight[i], features[offsets[i] : offsets[i + 1]]
-        begun = False
+    d, total = len(hidden), 0.0
+    for j in range(len(order)):
+        i = order[j]
+        start, stop, left = offsets[i], offsets[i + 1], weight[i]
+        share = inputs.dtype.type(1 / (stop - start))
         while left > 0:
-            size = rate * min(left, 1.0)
-            loss = _step(part, labels[i], inputs, outputs, hidden, error, scores, size)
-            if not begun:
-                total += weight[i] * loss
-                begun = True
+            for f in range(d):
+                hidden[f], error[f] = 0, 0
+            for t in range(start, stop):
+                row = features[t]
+                for f in range(d):
+                    hidden[f] += share * inputs[row, f]
+            size = rates[j] * (left if left < 1 else 1.0)
+            loss = classify(hidden, error, outputs, labels[i], scores, size)
+            if left == weight[i]:
+                total += left * loss
+            for t in range(start, stop):
+                row = features[t]
+                for f in range(d):
+                    inputs[row, f] += share * error[f]
             left -= 1
-        done += weight[i]
     return total

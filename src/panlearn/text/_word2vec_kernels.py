@@ -14,31 +14,47 @@ from typing import NamedTuple
 import numpy as np
 
 from panlearn.core.jit import jit
-from panlearn.text._word2vec_pairs import uniform
+from panlearn.core.splitmix import uniforms
 
 SHARE = 4  # examples in a row that are held against the same negative words
 FAST = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
 
 
+class Noise(NamedTuple):
+    """Words, the sums of their shares from that before the first, and where to draw in these sums.
+
+    There is a row of `places` for each `SHARE` examples, with one for each negative word.
+    """
+
+    words: np.ndarray
+    cumulated: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def of(
+        cls, words: np.ndarray, cumulated: np.ndarray, examples: int, negative: int, seed: int
+    ) -> Noise:
+        """Draw for so many examples."""
+        shape, low, high = (-(-examples // SHARE), negative), cumulated[0], cumulated[-1]
+        coins = uniforms(seed, shape[0] * negative).reshape(shape)
+        return cls(words, cumulated, low + coins * (high - low))
+
+
 @jit(_nrt=False)
-def draw_negatives(
-    words: np.ndarray, cumulated: np.ndarray, negatives: np.ndarray, state: np.ndarray
-) -> None:
-    """Words by their share of the noise; `cumulated` has the sums, from that before the first."""
-    low, high = cumulated[0], cumulated[len(words)]
+def draw_negatives(noise: Noise, row: int, negatives: np.ndarray) -> None:
+    """Words by their share of the noise."""
     for j in range(len(negatives)):
-        place = low + uniform(state) * (high - low)
-        first, last = 0, len(words) - 1  # halved here: NumPy's own search is compiled for long
+        first, last = 0, len(noise.words) - 1  # NumPy's own search is compiled for long
         while first < last:
             middle = (first + last) // 2
-            if cumulated[middle + 1] > place:
+            if noise.cumulated[middle + 1] > noise.places[row, j]:
                 last = middle
             else:
                 first = middle + 1
-        negatives[j] = words[first]
+        negatives[j] = noise.words[first]
 
 
-@jit(fastmath=FAST, _nrt=False)
+@jit(fastmath=FAST, _nrt=False, error_model="numpy")
 def _contrast(
     h: np.ndarray,
     error: np.ndarray,
@@ -54,9 +70,9 @@ def _contrast(
     """
     d, k = len(h), len(negatives)
     for j in range(k + 1):
-        z, score = outputs[word if j == 0 else negatives[j - 1]], h.dtype.type(0)
+        row, score = word if j == 0 else negatives[j - 1], h.dtype.type(0)
         for f in range(d):
-            score += h[f] * z[f]
+            score += h[f] * outputs[row, f]
         scores[j] = score
     # -log σ(s) = max(-s, 0) + log(1 + e^-|s|), with one logarithm of the product for all
     loss, product = 0.0, 1.0
@@ -65,21 +81,21 @@ def _contrast(
             scores[j] = 0
             continue
         margin = float(scores[j]) if j == 0 else -float(scores[j])
-        e = math.exp(-abs(margin))
-        loss += max(-margin, 0.0)
+        e = math.exp(-margin if margin > 0 else margin)
+        loss -= margin if margin < 0 else 0.0
         product *= 1 + e
         short = (e if margin > 0 else 1.0) / (1 + e)  # 1 - σ(margin)
         scores[j] = rate * (short if j == 0 else -short)
     for j in range(k + 1):
-        z, step = outputs[word if j == 0 else negatives[j - 1]], scores[j]
+        row, step = word if j == 0 else negatives[j - 1], scores[j]
         for f in range(d):
-            old = z[f]
+            old = outputs[row, f]
             error[f] += step * old
-            z[f] = old + step * h[f]
+            outputs[row, f] = old + step * h[f]
     return loss + math.log(product)
 
 
-@jit(fastmath=FAST, _nrt=False)
+@jit(fastmath=FAST, _nrt=False, error_model="numpy")
 def classify(
     h: np.ndarray,
     error: np.ndarray,
@@ -91,47 +107,32 @@ def classify(
     r"""One step on -log softmax(Z h)_w over all words; returns the loss before the step."""
     d, top = len(h), -np.inf
     for u in range(len(outputs)):
-        z, score = outputs[u], h.dtype.type(0)
+        score = h.dtype.type(0)
         for f in range(d):
-            score += h[f] * z[f]
+            score += h[f] * outputs[u, f]
         scores[u] = score
-        top = max(top, score)
+        top = score if score > top else top
     loss, total = top - scores[word], 0.0
     for u in range(len(outputs)):
         scores[u] = math.exp(scores[u] - top)
         total += scores[u]
     for u in range(len(outputs)):
-        z, step = outputs[u], h.dtype.type(rate * ((u == word) - scores[u] / total))
+        step = h.dtype.type(rate * ((u == word) - scores[u] / total))
         for f in range(d):
-            old = z[f]
+            old = outputs[u, f]
             error[f] += step * old
-            z[f] = old + step * h[f]
+            outputs[u, f] = old + step * h[f]
     return loss + math.log(total)
 
 
-class Memory(NamedTuple):
-    """For the work on an example: taken from Python, since the compiler takes long over it.
+def _memory(inputs: np.ndarray, outputs: np.ndarray, negative: int) -> tuple[np.ndarray, ...]:
+    """For the work on an example: scores of outputs, the error of an input, an input, negatives.
 
-    The state of the generator, negative words, none of them for the full softmax, the scores of
-    outputs, the vector of an input and its error.
+    It is taken from Python, since the compiler takes long over it.
     """
-
-    state: np.ndarray
-    negatives: np.ndarray
-    scores: np.ndarray
-    h: np.ndarray
-    error: np.ndarray
-
-
-def _memory(inputs: np.ndarray, outputs: np.ndarray, negative: int, seed: int) -> Memory:
     d, dtype = inputs.shape[1], inputs.dtype
-    return Memory(
-        np.array([seed], dtype=np.uint64),
-        np.empty(negative, np.uint32),
-        np.empty(negative + 1 if negative else len(outputs), dtype),
-        np.empty(d, dtype),
-        np.empty(d, dtype),
-    )
+    scores = np.empty(negative + 1 if negative else len(outputs), dtype)
+    return scores, np.empty(d, dtype), np.empty(d, dtype), np.empty(negative, np.uint32)
 
 
 def skip_gram(
@@ -149,10 +150,12 @@ def skip_gram(
 
     The negative words are drawn anew every `SHARE` pairs, so that their vectors stay at hand.
     """
-    memory = _memory(inputs, outputs, negative, seed)
+    scores, error, _, negatives = _memory(inputs, outputs, negative)
+    given = context, middle, inputs, outputs, scores, error, rate
     if not negative:  # by itself, so that a fit compiles the one that it needs
-        return _classify_pairs(context, middle, inputs, outputs, rate, memory)
-    return _contrast_pairs(context, middle, inputs, outputs, noise_words, noise, rate, memory)
+        return _classify_pairs(*given)
+    drawn = Noise.of(noise_words, noise, len(context), negative, seed)
+    return _contrast_pairs(*given, negatives, drawn)
 
 
 @jit(fastmath=FAST, _nrt=False)
@@ -161,15 +164,16 @@ def _classify_pairs(
     middle: np.ndarray,
     inputs: np.ndarray,
     outputs: np.ndarray,
+    scores: np.ndarray,
+    error: np.ndarray,
     rate: float,
-    memory: Memory,
 ) -> float:
-    error, total = memory.error, 0.0
+    total = 0.0
     for i in range(len(context)):
         x = inputs[context[i]]
         for f in range(len(x)):
             error[f] = 0
-        total += classify(x, error, outputs, middle[i], memory.scores, rate)
+        total += classify(x, error, outputs, middle[i], scores, rate)
         for f in range(len(x)):
             x[f] += error[f]
     return total
@@ -181,19 +185,19 @@ def _contrast_pairs(
     middle: np.ndarray,
     inputs: np.ndarray,
     outputs: np.ndarray,
-    noise_words: np.ndarray,
-    noise: np.ndarray,
+    scores: np.ndarray,
+    error: np.ndarray,
     rate: float,
-    memory: Memory,
+    negatives: np.ndarray,
+    noise: Noise,
 ) -> float:
-    state, negatives, scores, _, error = memory
     total = 0.0
     for i in range(len(context)):
         x = inputs[context[i]]
         for f in range(len(x)):
             error[f] = 0
         if i % SHARE == 0:
-            draw_negatives(noise_words, noise, negatives, state)
+            draw_negatives(noise, i // SHARE, negatives)
         total += _contrast(x, error, outputs, middle[i], negatives, scores, rate)
         for f in range(len(x)):
             x[f] += error[f]
@@ -213,8 +217,9 @@ def bag_of_words(
     seed: int,
 ) -> tuple[float, int]:
     """One step for the mean of each context; returns the sum of losses and how many there were."""
-    memory = _memory(inputs, outputs, negative, seed)
-    return _learn_bags(words, ends, reach, inputs, outputs, noise_words, noise, rate, memory)
+    memory = _memory(inputs, outputs, negative)
+    drawn = Noise.of(noise_words, noise, len(words), negative, seed)
+    return _learn_bags(words, ends, reach, inputs, outputs, *memory, rate, drawn)
 
 
 @jit(fastmath=FAST, _nrt=False)
@@ -224,12 +229,13 @@ def _learn_bags(
     reach: np.ndarray,
     inputs: np.ndarray,
     outputs: np.ndarray,
-    noise_words: np.ndarray,
-    noise: np.ndarray,
+    scores: np.ndarray,
+    error: np.ndarray,
+    h: np.ndarray,
+    negatives: np.ndarray,
     rate: float,
-    memory: Memory,
+    noise: Noise,
 ) -> tuple[float, int]:
-    state, negatives, scores, h, error = memory
     total, n = 0.0, 0
     for doc in range(len(ends) - 1):
         for t in range(ends[doc], ends[doc + 1]):
@@ -247,7 +253,7 @@ def _learn_bags(
                         h[f] += share * x[f]
             if len(negatives) > 0:
                 if n % SHARE == 0:
-                    draw_negatives(noise_words, noise, negatives, state)
+                    draw_negatives(noise, n // SHARE, negatives)
                 total += _contrast(h, error, outputs, words[t], negatives, scores, rate)
             else:
                 total += classify(h, error, outputs, words[t], scores, rate)

@@ -214,12 +214,14 @@ class FastTextClassifier(SoftmaxClassifier, TextModel):
         rng, losses = generator(self.random_state), []
         vectors = (rng.random(shape, dtype=np.float32) - np.float32(0.5)) * np.float32(2 / self.dim)
         outputs = np.zeros((len(self.classes_), self.dim), dtype=np.float32)
+        memory = np.empty_like(vectors[0]), np.empty_like(vectors[0]), np.empty(len(outputs))
         weight = weight * (len(weight) / weight.sum())
         for e in passes(self, self.epoch):
             order = rng.permutation(len(codes))
-            first, last = (self.lr * (1 - i / self.epoch) for i in (e, e + 1))
+            done = (np.cumsum(weight[order]) - weight[order]) / len(weight)
+            rates = self.lr * (1 - (e + done) / self.epoch)
             total = classify_epoch(
-                features, offsets, codes, weight, order, vectors, outputs, first, last
+                *(features, offsets, codes, weight, order, rates, vectors, outputs, *memory)
             )
             losses.append(total / len(weight))
             if not np.isfinite(losses[-1]):
