@@ -1,8 +1,9 @@
 r"""Lloyd's two steps: assign rows to their nearest centres, and sum them up.
 
-Rows in memory remember their centre and a lower bound on the distance from any other. When the
-centres move, the bound sinks by the longest move of the others, and while it stays above the
-distance from its own centre a row keeps it, unlooked (Hamerly). The others of a chunk go through
+Rows in memory remember their centre, an upper bound on the distance from it and a lower bound on
+that from any other. When the centres move, the one rises by the move of the centre and the other
+sinks by the longest move of the others, and while they do not meet a row keeps its centre, unlooked
+(Hamerly); the sums change by the rows that go elsewhere. The others of a chunk go through
 one matrix product with all centres in single precision; where its rounding could hide the nearest
 centre the row is scored again in double, so the answer is that of double precision throughout.
 
@@ -13,7 +14,7 @@ G. Hamerly (2010). Making k-means even faster. SDM. doi:10.1137/1.9781611972801.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,8 +27,8 @@ CHUNK = 256  # rows whose scores against all centres stay in the cache
 SMALL = 1 << 17  # multiplications up to which to compile would take longer than it saves
 SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
-Memory = np.dtype([("label", np.int32), ("bound", np.float64)], align=True)
-"""What a row remembers between assignments: its centre, and how far all others are at least."""
+Memory = np.dtype([("label", np.int32), ("most", np.float64), ("least", np.float64)], align=True)
+"""What a row remembers: its centre, how far it is at most, and how far all others are at least."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,18 @@ class Assigned(Sums):
         memory: np.ndarray | None = None,
         moves: np.ndarray | None = None,
     ) -> Self:
-        """Assign the rows of a batch; `memory` is brought up to date, as in `assign`."""
+        """Assign the rows of a batch, or with `moves` sum up what changes, as in `assign`."""
         k, d = centres.shape
         count, total = np.zeros(k), np.zeros((k, d))
         _, inertia = assign(X, weight, centres, origin, count, total, memory, moves)
-        return cls(float(count.sum()), count, total, inertia)
+        weighs = X.shape[0] if weight is None else weight.sum(dtype=float)
+        return cls(float(weighs), count, total, inertia)
+
+    def moved(self, centres: np.ndarray, step: np.ndarray) -> Self:
+        """What the changes are added to when centres, less `origin`, have gone a step."""
+        size = self.count[:, None]
+        grown = (step * (2 * (size * centres - self.total) + size * step)).sum()
+        return replace(self, weight=0.0, inertia=self.inertia + float(grown))
 
 
 @dataclass(frozen=True)
@@ -148,8 +156,9 @@ def assign(
     """Label each row with its nearest centre; add it up in `count` and `total`, if given.
 
     Returns the labels and the weighted sum of squared distances. Rows and centres are taken less
-    `origin`, so that data far from zero keep their digits. `memory` holds what the rows remember
-    from centres that have gone these `moves` since.
+    `origin`, so that data far from zero keep their digits. `memory` is filled with what the rows
+    are to remember. If the centres have gone `moves` since it was, what it makes unnecessary is
+    left out, and the sums are the changes by rows that go to another centre.
     """
     k, d = centres.shape
     n = X.shape[0]
@@ -159,10 +168,12 @@ def assign(
     total = np.zeros((k, d)) if total is None else total
     moved = np.ascontiguousarray(centres - origin)
     half = 0.5 * (moved**2).sum(axis=1)
-    if n * k * max(d, 16) <= SMALL and not sparse.issparse(X):
+    if is_small(n, k, d) and moves is None and not sparse.issparse(X):
         inertia = _assign_few(X, weight, moved, half, origin, count, total, memory["label"])
         return memory["label"], inertia
-    drift = np.zeros(k) if moves is None else _drift(moves)
+    if moves is None:
+        memory["label"], moves = -1, np.zeros(k)
+    drift = _drift(moves)
     longest = float(np.sqrt(2 * half.max()))
     unit = 1 / longest if longest > 0 else 1.0
     short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
@@ -172,20 +183,22 @@ def assign(
         rows = X[part].toarray() if sparse.issparse(X) else X
         rows = rows if rows.dtype in (np.float64, np.float32) else rows.astype(float)
         w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float)
-        labels, bounds = memory["label"][part], memory["bound"][part]
+        kept = memory["label"][part], memory["most"][part], memory["least"][part]
         rows = np.ascontiguousarray(rows)
         scaled = *short, longest, unit
-        inertia += _assign(
-            rows, w, moved, half, *scaled, origin, drift, count, total, labels, bounds
-        )
+        inertia += _assign(rows, w, moved, half, *scaled, origin, moves, drift, count, total, *kept)
     return memory["label"], inertia
+
+
+def is_small(n: int, k: int, d: int) -> bool:
+    """Whether so many rows are assigned to k centres sooner than anything is compiled."""
+    return n * k * max(d, 16) <= SMALL
 
 
 def _drift(moves: np.ndarray) -> np.ndarray:
     """The longest move of the other centres, for each."""
-    out, first = np.full(len(moves), moves.max()), int(moves.argmax())
-    out[first] = np.delete(moves, first).max(initial=0.0)
-    return out
+    second, first = np.sort(np.append(moves, 0.0))[-2:]  # alone it has no others, which move by 0
+    return np.where(moves < first, first, second)
 
 
 def _assign_few(
@@ -224,13 +237,15 @@ def _assign(
     longest: float,
     unit: float,
     origin: np.ndarray,
+    moves: np.ndarray,
     drift: np.ndarray,
     count: np.ndarray,
     total: np.ndarray,
-    labels: np.ndarray,
-    bounds: np.ndarray,
+    labels: np.ndarray,  # -1 of rows that have not been assigned
+    most: np.ndarray,
+    least: np.ndarray,
 ) -> float:
-    """argmin_j ½|c_j|² - x·c_j of the rows whose bound does not settle it; Σ w |x - c|²."""
+    """argmin_j ½|c_j|² - x·c_j of the rows whose bounds do not settle it; Σ w |x - c|²."""
     n, d = X.shape
     k = half.shape[0]
     back = 1 / (unit * unit)
@@ -239,26 +254,33 @@ def _assign(
     place, open_rows = np.empty(CHUNK, np.int64), np.empty((CHUNK, d), np.float32)
     low, second = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
     best, buffer, inertia = np.empty(CHUNK, np.int32), np.empty(k * CHUNK, np.float32), 0.0
-    for start in range(0, n, CHUNK):
-        size, m = min(CHUNK, n - start), 0
-        for i in range(size):
-            size2, distance, own = 0.0, 0.0, labels[start + i]
+    ahead = 0
+    while ahead < n:
+        m = 0
+        while ahead < n and m < CHUNK:
+            i = ahead
+            ahead += 1
+            own, size2, distance = labels[i], 0.0, 0.0
+            if own >= 0:
+                most[i] += moves[own]
+                least[i] -= drift[own]
+                if most[i] * (1 + SLACK) < least[i]:
+                    continue
             for j in range(d):
-                value = X[start + i, j] - origin[j]
-                rows[i, j] = value
+                value = X[i, j] - origin[j]
+                rows[m, j] = value
                 size2 += value * value
-            bound = bounds[start + i] - drift[own]
-            bounds[start + i] = bound
-            if bound > 0:
+            if own >= 0:
                 for j in range(d):
-                    distance += (rows[i, j] - centres[own, j]) ** 2
-            near[i], square[i] = distance, size2
-            if not (bound > 0 and distance < bound * bound):
-                scale = unit if unit * unit * size2 < 1e30 else 0.0
-                place[m] = i
-                for j in range(d):
-                    open_rows[m, j] = scale * rows[i, j]
-                m += 1
+                    distance += (rows[m, j] - centres[own, j]) ** 2
+                most[i] = np.sqrt(distance)
+                if most[i] * (1 + SLACK) < least[i]:
+                    continue
+            place[m], square[m], near[m] = i, size2, distance
+            scale = unit if unit * unit * size2 < 1e30 else 0.0
+            for j in range(d):
+                open_rows[m, j] = scale * rows[m, j]
+            m += 1
         if m > 0:
             scores = buffer[: k * m].reshape(k, m)  # a row a centre, so that m run side by side
             np.dot(short, open_rows[:m].T, scores)
@@ -271,25 +293,27 @@ def _assign(
                     second[a] = min(second[a], max(low[a], score))
                     low[a] = min(low[a], score)
         for a in range(m):
-            i = place[a]
-            doubt = 2 * error * (np.sqrt(square[i]) + longest)
+            i, w = place[a], weight[place[a]]
+            doubt = 2 * error * (np.sqrt(square[a]) + longest)
             gap = (np.float64(second[a]) - np.float64(low[a])) * back
             own, other = best[a], np.float64(second[a]) * back - doubt
-            if not gap > doubt or not square[i] * unit * unit < 1e30:
-                own, other = _in_double(rows[i], centres, half)
-            if own != labels[start + i] or near[i] == 0.0:  # else it is known
+            if not gap > doubt or not square[a] * unit * unit < 1e30:
+                own, other = _in_double(rows[a], centres, half)
+            old = labels[i]
+            if own != old:
                 distance = 0.0
                 for j in range(d):
-                    distance += (rows[i, j] - centres[own, j]) ** 2
-                labels[start + i], near[i] = own, distance
-            least = square[i] + 2 * other - SLACK * (square[i] + longest**2)
-            bounds[start + i] = np.sqrt(max(least, 0.0))
-        for i in range(size):
-            own, w = labels[start + i], weight[start + i]
-            count[own] += w
-            inertia += w * near[i]
-            for j in range(d):
-                total[own, j] += w * rows[i, j]
+                    distance += (rows[a, j] - centres[own, j]) ** 2
+                    total[own, j] += w * rows[a, j]
+                count[own] += w
+                inertia += w * (distance - near[a])
+                if old >= 0:
+                    count[old] -= w
+                    for j in range(d):
+                        total[old, j] -= w * rows[a, j]
+                labels[i], most[i] = own, np.sqrt(distance)
+            beyond = square[a] + 2 * other - SLACK * (square[a] + longest**2)
+            least[i] = np.sqrt(max(beyond, 0.0))
     return inertia
 
 

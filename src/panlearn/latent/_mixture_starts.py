@@ -22,11 +22,18 @@ from panlearn.latent._gaussians import (
     maximise,
 )
 from panlearn.latent._lloyd import Assigned, assign
+from panlearn.latent._mixture_span import RowSpan
 from panlearn.latent.kmeans import KMeans
 
 
-def starts(model: Any, rows: Rows, sample: RowSample, rng: np.random.Generator) -> list[Mixture]:
-    """The parameters of each start; what the user gave replaces what was found."""
+def starts(
+    model: Any,
+    rows: Rows,
+    sample: RowSample,
+    rng: np.random.Generator,
+    span: RowSpan | None = None,
+) -> list[Mixture]:
+    """The parameters of each start, in a span if there is one; what the user gave replaces them."""
     k, d, kind = model.n_components, rows.n_features, KINDS[model.covariance_type]
     kind.require(k, d)
     if model.warm_start and getattr(model, "means_", np.zeros(0)).shape == (k, d):
@@ -54,7 +61,11 @@ def starts(model: Any, rows: Rows, sample: RowSample, rng: np.random.Generator) 
         centres = _centres(model, filled, sample.weight_of, rng) if means is None else means
         if labelled is not None and means is None:
             centres = _with_labelled(centres, *labelled)
-        start = _around(centres, filled, sample, kind, model)
+        if span is None:
+            start = _around(centres, filled, sample, kind, model)
+        else:
+            centres, inside = span.inside(centres), span.sample(sample)
+            start = _around(centres, inside.rows, inside, kind, model)
         covariances = start.covariances if precisions is None else kind.inverse(precisions)
         found.append(
             Mixture(kind, start.weights if weights is None else weights, centres, covariances)

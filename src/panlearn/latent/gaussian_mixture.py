@@ -33,6 +33,7 @@ from panlearn.latent._gaussians import (
     summary_of,
 )
 from panlearn.latent._likelihood import ClassedLikelihood
+from panlearn.latent._mixture_span import RowSpan
 from panlearn.latent._mixture_starts import density_quantiles, next_mixture, starts
 
 
@@ -109,14 +110,16 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     Notes
     -----
     Expectation and maximisation alternate, :math:`O(n k d^2)` an iteration, in one walk over the
-    rows wherever they are. NaN is a missing entry and is marginalised exactly. The floor of the
-    covariances is a constraint under which the maximisation is exact, so the log-likelihood never
-    falls; adding r to the diagonal, as is common, may lower it. Of float32 rows a covariance is
-    learned in float64 and kept in float32, no eigenvalue below a rounding of the largest, so that
-    it is definite still. A component that no row belongs to any more is warned of and put on the
-    row with the lowest density, after which the likelihood may fall once. Starts are drawn from at
-    most ``max(10000, 100 k)`` distinct rows, chosen by a hash of their values, so that the order
-    and the source of the rows change nothing; starts over few rows run side by side.
+    rows wherever they are. Few rows of many columns are walked in n coordinates of the space that
+    they span, outside of which every covariance is at the floor. NaN is a missing entry and is
+    marginalised exactly. The floor of the covariances is a constraint under which the maximisation
+    is exact, so the log-likelihood never falls; adding r to the diagonal, as is common, may lower
+    it. Of float32 rows a covariance is learned in float64 and kept in float32, no eigenvalue below
+    a rounding of the largest, so that it is definite still. A component that no row belongs to any
+    more is warned of and put on the row with the lowest density, after which the likelihood may
+    fall once. Starts are drawn from at most ``max(10000, 100 k)`` distinct rows, chosen by a hash
+    of their values, so that the order and the source of the rows change nothing; starts over few
+    rows run side by side.
 
     `partial_fit` is stepwise EM: the expected sums that the parameters stand for are mixed with
     those of the new rows, and maximised. The first call starts from its own rows; after `fit` the
@@ -191,27 +194,38 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
             The model itself.
         """
         rows, rng = self._read(X, y, sample_weight), generator(self.random_state)
-        sample = self._sample(rows, rng)
+        dtype, sample = rows.dtype, self._sample(rows, rng)
+        span = RowSpan.of(self, rows)
+        begin = starts(self, rows, sample, rng, span)
+        if span is not None:
+            rows, sample = span.rows(rows), span.sample(sample)
+
+        def expect_rows(at: Mixture, *block: Any) -> Expected:
+            seen = self._expect(at, *block)
+            return seen if span is None else span.whole(seen)
 
         def run(estimator: Any, start: Mixture) -> Mixture:
             return expectation_maximisation(
                 estimator,
                 rows,
                 start,
-                expect=self._expect,
+                expect=expect_rows,
                 maximise=functools.partial(next_mixture, sample=sample, floor=self.reg_covar),
                 max_iter=self.max_iter,
                 tol=self.tol,
-                attributes=lambda at: self._attributes(at, rows.dtype),
+                attributes=lambda at: self._attributes(
+                    at if span is None else span.outside(at), dtype
+                ),
             )
 
         def objective(found: Mixture) -> float:
             return map_reduce(functools.partial(self._expect, found), rows).log_likelihood
 
-        found = best_of(self, rows, starts(self, rows, sample, rng), run, objective)
-        self._learn(found, rows.dtype)
+        found = best_of(self, rows, begin, run, objective)
+        self._learn(found, dtype, span)
         self.lower_bound_ = self.history_["log_likelihood"][-1]
-        self.density_quantiles_ = density_quantiles(found, sample, rng)
+        quantiles = density_quantiles(found, sample, rng)
+        self.density_quantiles_ = quantiles if span is None else quantiles + span.log_outside
         return self
 
     @fitting
@@ -268,12 +282,16 @@ class GaussianMixture(ClassedLikelihood, DensityMixin, Iterative, Estimator):
     def _expect(self, at: Mixture, X: Any, y: Any, weight: Any) -> Expected:
         return expect(at, X, y, weight, hard=self.assignment == "hard")
 
-    def _learn(self, found: Mixture, dtype: np.dtype) -> None:
+    def _learn(self, found: Mixture, dtype: np.dtype, span: RowSpan | None = None) -> None:
+        if span is None:
+            precisions = found.kind.inverse(found.covariances)
+        else:
+            found, precisions = span.outside(found), span.precisions(found)
         for name, value in self._attributes(found, dtype).items():
             setattr(self, name, value)
         if not all(np.isfinite(v).all() for v in (self.means_, self.covariances_)):
             raise ValueError(f"the covariances are beyond {dtype}; rescale the columns of X")
-        self.precisions_ = found.kind.inverse(found.covariances).astype(dtype, copy=False)
+        self.precisions_ = precisions.astype(dtype, copy=False)
 
     def _attributes(self, at: Mixture, dtype: np.dtype) -> dict[str, Any]:
         with np.errstate(over="ignore"):

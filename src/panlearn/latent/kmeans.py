@@ -30,10 +30,11 @@ from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, is_small
 from panlearn.latent._nearest import distances, nearest
 
 SMALL = 1 << 19  # numbers in all rows
+RARE = 1e-9  # of all weight: sums of less that changed may have lost their digits
 
 
 @dataclass(eq=False, repr=False)
@@ -362,36 +363,41 @@ def _lloyd(
     estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray, scale: float
 ) -> _Clusters:
     """Alternate assignment and means."""
-    memory, given = None, rows
+    memory, given, kept = None, rows, False
     if isinstance(rows, ArrayRows):  # each block brings what its rows remember in the place of y
         memory = np.zeros(rows.X.shape[0], Memory)
         rows = ArrayRows(rows.X, memory, rows.weight)
-    moves = np.zeros(len(centres))
+        kept = not is_small(len(memory), *centres.shape)
+    last: Assigned | None = None
+    before = centres
 
-    def assigned() -> Assigned:
-        at, since = centres, moves
-        return map_reduce(lambda X, y, w: Assigned.of(X, w, at, origin, y, since), rows)
+    def assigned(moves: np.ndarray | None = None) -> Assigned:
+        at = centres
+        return map_reduce(lambda X, y, w: Assigned.of(X, w, at, origin, y, moves), rows)
 
     with Iterations(estimator, max_iter=estimator.max_iter, tol=estimator.tol, rows=given) as loop:
         for _ in loop:
-            now = assigned()
+            if last is None or not kept:
+                now = assigned()
+            else:
+                step = centres - before
+                now = last.moved(before - origin, step) + assigned(np.sqrt((step**2).sum(axis=1)))
+                if (now.count <= RARE * now.weight).any():  # rounding may be all that is left
+                    now = assigned()
             empty = now.count == 0
             means = now.total / (now.count + empty)[:, None] + origin
             if empty.any():
                 means[empty] = centres[empty]
                 means = _reseeded(rows, means, np.flatnonzero(empty), centres, origin)
-            squares = ((means - centres) ** 2).sum(axis=1)
-            centres, moves = means, np.sqrt(squares)
+            last, before, centres = now, centres, means
             loop.record(
                 inertia=now.inertia,
-                change=float(squares.sum()) / scale,
+                change=float(((centres - before) ** 2).sum()) / scale,
                 attributes=functools.partial(dict, cluster_centers_=centres),
             )
     # what predict sees are the centres in the floats of X
-    rounded = centres.astype(rows.dtype).astype(float)
-    if moves.any() or (rounded != centres).any():  # else the rows have seen these centres
-        moves = moves + np.sqrt(((rounded - centres) ** 2).sum(axis=1)).max()
-        centres = rounded
+    centres = centres.astype(rows.dtype).astype(float)
+    if kept or (centres != before).any():  # else the sums are whole, and of these centres
         now = assigned()
     return _Clusters(centres, now, None if memory is None else memory["label"].copy())
 

@@ -177,12 +177,13 @@ def reconstruction_weights(
     """
     k = index.shape[1]
     weight = np.empty(index.shape)
-    step = max(1, (1 << 20) // (k * max(k, X.shape[1])))
+    step = max(1, (1 << 17) // (k * max(k, X.shape[1])))  # differences that stay in the cache
     for i in range(0, len(Q), step):
         part = slice(i, i + step)
-        difference = X[index[part]].astype(float) - Q[part, None]
+        difference = X[index[part]] - Q[part, None].astype(float)
         # the weights do not depend on the unit, so the largest difference is one
-        size = np.abs(difference).max(axis=(1, 2), keepdims=True)
+        low, high = (ends(axis=(1, 2), keepdims=True) for ends in (difference.min, difference.max))
+        size = np.maximum(high, -low)
         difference /= np.where(size > 0, size, 1.0)
         C = difference @ difference.transpose(0, 2, 1)
         trace = np.trace(C, axis1=1, axis2=2)

@@ -98,7 +98,7 @@ def paired_distances(
             first += 4
     for k in range(first, len(which)):
         for f in range(X.shape[1]):
-            difference = float(queries[which[k], f]) - float(X[near[k], f])
+            difference = np.float64(queries[which[k], f]) - np.float64(X[near[k], f])
             if p == 2.0:
                 out[k] += difference * difference
             elif p == np.inf:
@@ -116,8 +116,8 @@ def _four_squares(
     q, r, s, t = queries[which[0]], queries[which[1]], queries[which[2]], queries[which[3]]
     w, x, y, z = X[near[0]], X[near[1]], X[near[2]], X[near[3]]
     for f in range(X.shape[1]):
-        one, two = float(q[f]) - float(w[f]), float(r[f]) - float(x[f])
-        three, four = float(s[f]) - float(y[f]), float(t[f]) - float(z[f])
+        one, two = np.float64(q[f]) - np.float64(w[f]), np.float64(r[f]) - np.float64(x[f])
+        three, four = np.float64(s[f]) - np.float64(y[f]), np.float64(t[f]) - np.float64(z[f])
         a += one * one
         b += two * two
         c += three * three

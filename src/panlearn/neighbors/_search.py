@@ -35,9 +35,10 @@ QUERIES, ROWS = 256, 2048  # a block of products in float32 stays in the cache
 WIDE = 64  # columns: with fewer, all distances take little longer than to screen for those in reach
 SPARSE = 1 / 8  # of the pairs: if more are in reach, all distances are found sooner
 SOME = 16  # rows whose mean is the middle of all
-BLOCK = 1 << 15  # numbers that stay in the cache while they are centred
+BLOCK = 1 << 16  # numbers that stay in the cache while they are centred
 SHARED = 1 << 24  # multiplications that are worth a second thread
 FEW = 10_000  # numbers: with all of these a query is compared sooner than they are screened
+SINGLE = 1e6  # squares of what is smaller, and of its inverse, are good numbers of float32
 SAFE = 1e100  # squares of what is smaller, and of its inverse, are floats
 
 
@@ -61,10 +62,10 @@ class NeighborIndex:
         ):
             self.tree = cKDTree(self.X, leafsize=leaf_size, balanced_tree=False)
         elif self.p == 2 and X.size > FEW:
+            peak /= self.unit
+            self.scale = 1.0 if 1 / SINGLE < peak < SINGLE else power_of_two(peak)
             some = self.X[:: max(1, self.n // SOME)]  # any point among the rows will do
-            self.mean = some.mean(axis=0, dtype=np.float64)
-            low, high = self.X.min(axis=0) - self.mean, self.X.max(axis=0) - self.mean
-            self.scale = power_of_two(max(peak_of(low), peak_of(high)))
+            self.mean = some.mean(axis=0, dtype=np.float64) / self.scale
             self.screened = self._augmented(self.X, np.float32)
             self.radius = float(np.sqrt(self.screened[:, -1].max()))
 
@@ -225,20 +226,22 @@ class NeighborIndex:
             left, norm = self._screening(Q, dtype)
             value, candidate = _heaps(len(Q), count, dtype)
             for first in range(0, self.n, ROWS):
-                if dtype is np.float32:
-                    right = self.screened[first : first + ROWS]
-                else:
-                    right = self._augmented(self.X[first : first + ROWS], dtype)
+                rows = slice(first, first + ROWS)
+                single = dtype is np.float32
+                right = self.screened[rows] if single else self._augmented(self.X[rows], dtype)
                 keep_smallest(left @ right.T, first, value, candidate)
+            rounding = self._rounding(norm, dtype)
             # every row that was left out is at least as far as this, in units of the scale
-            least = value[:, 0] + norm**2 - self._rounding(norm, dtype)
+            least = value[:, 0] + norm**2 - rounding
+            # and of the candidates k are nearer than those beyond this; what is no number may be
+            near = ~(value > (np.partition(value, k - 1)[:, k - 1] + 2 * rounding)[:, None])
         candidate[~np.isfinite(value).all(axis=1)] = 0  # not certain, whatever they are
-        query = np.repeat(np.arange(len(Q)), count)
-        exact = paired_distances(Q, self.X, query, candidate.ravel(), 2.0).reshape(len(Q), count)
-        near, which = _in_order(exact, candidate, k)
+        exact = np.full(value.shape, np.inf)
+        exact[near] = paired_distances(Q, self.X, np.nonzero(near)[0], candidate[near], 2.0)
+        distance, which = _in_order(exact, candidate, k)
         with np.errstate(over="ignore"):
-            certain = (np.sqrt(near[:, -1]) / self.scale) ** 2 < least
-        return near, which, certain | (count == self.n)
+            certain = (np.sqrt(distance[:, -1]) / self.scale) ** 2 < least
+        return distance, which, certain | (count == self.n)
 
     def _screening(self, Q: np.ndarray, dtype: type) -> Found:
         """What `_augmented` rows are multiplied by, and the norms, in units of the scale."""
@@ -291,10 +294,9 @@ class NeighborIndex:
         step = max(1, BLOCK // X.shape[1])
         for first in range(0, len(X), step):
             rows = slice(first, first + step)
-            centred = X[rows] - self.mean
-            centred *= 1 / self.scale
-            out[rows, :-1] = centred
-            out[rows, -1] = np.einsum("ij,ij->i", centred, centred)
+            part = X[rows] if self.scale == 1 else X[rows] / self.scale
+            centred = np.subtract(part, self.mean, out=out[rows, :-1], casting="same_kind")
+            out[rows, -1] = np.vecdot(centred, centred)
         return out
 
     def _candidates(self, k: int) -> int:
@@ -302,7 +304,8 @@ class NeighborIndex:
 
     def _rounding(self, norm: np.ndarray, dtype: Any) -> np.ndarray:
         """A bound on what rounding does to |q|^2 + |x|^2 - 2 q'x and to the coordinates."""
-        return (self.X.shape[1] + 10) * np.finfo(dtype).eps * (norm + self.radius) ** 2
+        eps, tiny = np.finfo(dtype).eps, np.finfo(dtype).tiny
+        return (self.X.shape[1] + 10) * (eps * (norm + self.radius) ** 2 + tiny)
 
     def _root(self, powered: np.ndarray) -> np.ndarray:
         if self.p == 2:
