@@ -235,3 +235,12 @@ def test_of_equal_centres_the_first_is_nearest(rng):
         model.fit([[0.0], [0.0], [1.0], [1.0]])
     model.cluster_centers_ = np.array([[1.0], [0.0], [1.0], [0.0]])
     assert model.predict([[0.2], [0.9], [0.5]]).tolist() == [1, 0, 0]
+
+
+def test_an_objective_that_falls_to_nothing_is_not_below_zero(rng):
+    points = rng.normal(size=(6, 4))
+    X = np.repeat(points, 1500, axis=0)
+    model = KMeans(6, init=points + 0.3 * rng.normal(size=points.shape), tol=0).fit(X)
+    history = model.history_["inertia"]
+    assert len(history) > 1
+    assert 0 <= history[-1] < 1e-20 * history[0]

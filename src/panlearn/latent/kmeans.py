@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -34,7 +33,7 @@ from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, i
 from panlearn.latent._nearest import distances, nearest
 
 SMALL = 1 << 19  # numbers in all rows
-RARE = 1e-9  # of all weight: sums of less that changed may have lost their digits
+RARE = 1e-9  # of all: sums of less that changed may have lost their digits
 
 
 @dataclass(eq=False, repr=False)
@@ -153,7 +152,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             The model itself.
         """
         rows = read_rows(self, X, None, sample_weight, repeatable=True)
-        with one_blas_thread() if _is_small(rows) else contextlib.nullcontext():
+        with one_blas_thread(_is_small(rows)):
             found = self._found(rows)
         if (few := np.count_nonzero(found.rows.count)) < self.n_clusters:
             warn(
@@ -378,12 +377,13 @@ def _lloyd(
     with Iterations(estimator, max_iter=estimator.max_iter, tol=estimator.tol, rows=given) as loop:
         for _ in loop:
             if last is None or not kept:
-                now = assigned()
+                now = whole = assigned()
             else:
                 step = centres - before
                 now = last.moved(before - origin, step) + assigned(np.sqrt((step**2).sum(axis=1)))
-                if (now.count <= RARE * now.weight).any():  # rounding may be all that is left
-                    now = assigned()
+                # rounding may be all that is left
+                if now.inertia <= RARE * whole.inertia or (now.count <= RARE * now.weight).any():
+                    now = whole = assigned()
             empty = now.count == 0
             means = now.total / (now.count + empty)[:, None] + origin
             if empty.any():

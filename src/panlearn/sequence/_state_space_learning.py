@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,7 +44,7 @@ def expect(at: StateSpace, X: Sequences, y: Any, weight: Any) -> StateMoments:
     """The moments of a block of series, whose columns are observations and then controls."""
     total: Any = 0
     short = len(X) > 0 and np.diff(X.offsets).max() * X.values.shape[1] < SHORT
-    with one_blas_thread() if short else contextlib.nullcontext():
+    with one_blas_thread(short):
         for s in range(len(X)):
             values = np.asarray(X.values[X.offsets[s] : X.offsets[s + 1]], dtype=float)
             moments = _moments(at, values)
