@@ -64,6 +64,15 @@ def test_a_kernel_is_compiled_again_if_what_it_takes_from_another_file_changed(t
     assert run(2) == dict.fromkeys(CALLERS, "30.0 True")
 
 
+def test_code_that_was_made_in_another_way_is_stale(monkeypatch):
+    before = module.digest(root_of.py_func)
+    monkeypatch.setattr(module, "_DIGESTS", {})
+    assert module.digest(root_of.py_func) == before
+    monkeypatch.setattr(module, "_DIGESTS", {})
+    monkeypatch.setattr(module, "_maker", lambda: b"another way")
+    assert module.digest(root_of.py_func) != before
+
+
 def test_without_a_folder_kernels_work_all_the_same(monkeypatch):
     monkeypatch.setattr(module, "_candidates", lambda source: iter(()))
     module.folders.cache_clear()

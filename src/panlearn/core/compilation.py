@@ -38,7 +38,7 @@ from numba.np.numpy_support import as_dtype
 
 from panlearn.core.garbage import uncollected
 from panlearn.core.jit import digest, folders, watchers
-from panlearn.core.lent_memory import SYMBOLS
+from panlearn.core.lent_memory import SYMBOLS, own
 from panlearn.core.machine_code import SCALARS, Code, file_name, write
 
 
@@ -180,24 +180,30 @@ def _keep(function: FunctionType, sig: Any, data: Any, folder: Path) -> None:
     if not all([_kind(each, kinds) for each in sig]) & _kind(data.signature.return_type, returns):
         return
     module, wrapper = data.library._final_module, data.fndesc.llvm_cpython_wrapper_name
+    machine_code = data.library._get_compiled_object()
     declared = {f.name for f in module.functions if f.is_declaration}
     declared |= {v.name for v in module.global_variables if v.is_declaration}
-    declared = {name for name in declared if not name.startswith("llvm.")}
-    needed: set[str] = set()
+    called: set[str] = set()
     for each in module.functions:
         if each.name != wrapper and not each.is_declaration:
-            needed |= declared.intersection(re.findall(r'@"?([\w.$]+)', str(each)))
-    if any(name.startswith(("NRT_", "numba_", "Py")) for name in needed.difference(SYMBOLS)):
+            called.update(re.findall(r'@"?([\w.$]+)', str(each)))
+    needed, foreign = [], []
+    for name in sorted(name for name in declared if not name.startswith("llvm.")):
+        if name.startswith(("NRT_", "numba_")):
+            machine_code = machine_code.replace(name.encode(), own(name).encode())
+            if name in called and own(name) not in SYMBOLS:
+                return
+            foreign.append(own(name))
+        elif name in called:
+            needed.append(name)
+        else:
+            foreign.append(name)
+    if any(name.startswith("Py") for name in needed):
         return
-    code = Code(
-        stamp=digest(function),
-        function=data.fndesc.llvm_func_name,
-        returns=returns,
-        needed=sorted(needed.difference(SYMBOLS)),
-        foreign=sorted(declared.difference(needed, SYMBOLS)),
-        machine_code=data.library._get_compiled_object(),
+    found = Code(
+        digest(function), data.fndesc.llvm_func_name, returns, needed, foreign, machine_code
     )
-    write(folder / file_name(function, kinds), code)
+    write(folder / file_name(function, kinds), found)
 
 
 def _kind(given: Any, kinds: list[Any]) -> bool:

@@ -208,7 +208,7 @@ def digest(function: FunctionType) -> str:
     """Digest the file of a kernel, its constants, and the files of the kernels that it imports."""
     file = function.__code__.co_filename
     if file not in _DIGESTS:
-        found = hashlib.sha256(Path(file).read_bytes())
+        found = hashlib.sha256(_maker() + Path(file).read_bytes())
         _DIGESTS[file] = ""  # files that import each other end here
         for name, value in sorted(function.__globals__.items()):
             if isinstance(value, bool | int | float | str | tuple | set | frozenset):
@@ -221,6 +221,14 @@ def digest(function: FunctionType) -> str:
                 found.update(_of_others(value, file))
         _DIGESTS[file] = found.hexdigest()
     return _DIGESTS[file]
+
+
+@functools.cache
+def _maker() -> bytes:
+    """Give the source of how kernels are made, and called: what was made otherwise is not read."""
+    here = Path(__file__)
+    files = ("compilation.py", "machine_code.py", "lent_memory.py")
+    return b"".join(here.with_name(file).read_bytes() for file in files)
 
 
 def _of_others(value: Any, file: str) -> bytes:

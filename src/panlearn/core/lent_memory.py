@@ -34,6 +34,11 @@ def _take_back(address: int) -> None:
     _LENT.pop(address, None)
 
 
+def own(name: str) -> str:
+    """Give another name in the place of one of Numba, so that it keeps what has that name."""
+    return f"L{name[1:]}"
+
+
 _CALLBACKS = {
     "NRT_MemInfo_alloc_aligned": ctypes.CFUNCTYPE(
         ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
@@ -41,7 +46,7 @@ _CALLBACKS = {
     "NRT_MemInfo_call_dtor": ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_take_back),
 }
 SYMBOLS = {
-    name: ctypes.cast(callback, ctypes.c_void_p).value for name, callback in _CALLBACKS.items()
+    own(name): ctypes.cast(callback, ctypes.c_void_p).value for name, callback in _CALLBACKS.items()
 }
 
 

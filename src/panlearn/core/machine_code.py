@@ -165,22 +165,14 @@ def _load(code: Code) -> int:
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
     # which makes what this process has loaded, such as the C library, known to LLVM
-    nowhere = ctypes.cast(ctypes.pythonapi.Py_FatalError, ctypes.c_void_p).value
-    names = {
-        **{name: llvm.address_of_symbol(name) or nowhere for name in code.foreign},
-        **{name: llvm.address_of_symbol(name) for name in code.needed},
-        **lent_memory.SYMBOLS,
-    }
-    if not all(names.values()):
+    if any(llvm.address_of_symbol(name) is None for name in code.needed):
         return 0
-    before = {name: llvm.address_of_symbol(name) for name in names}
-    for name, address in names.items():
+    nowhere = ctypes.cast(ctypes.pythonapi.Py_FatalError, ctypes.c_void_p).value
+    unknown = [name for name in code.foreign if llvm.address_of_symbol(name) is None]
+    for name, address in (dict.fromkeys(unknown, nowhere) | lent_memory.SYMBOLS).items():
         llvm.add_symbol(name, address)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.machine_code))
     engine.finalize_object()
-    for name, address in before.items():
-        if address:  # of Numba, if it was imported by others
-            llvm.add_symbol(name, address)
     _ENGINES.append(engine)
     return int(engine.get_function_address(code.function))
 
