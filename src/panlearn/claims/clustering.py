@@ -95,12 +95,13 @@ def an_iteration_measures_n_times_k_distances() -> Iterator[Evidence]:
     for n in (2400, 4800):  # fewer would go through one product, and nothing be remembered
         X = _rows(n)
         centres, memory = X[:k].copy(), np.zeros(n, Memory)
-        moves = drift = np.zeros(k)
+        memory["least"] = np.nan  # of rows that have not been looked at
+        moves, drift = None, np.zeros(k)
         looked, wrong = [], 0
         for _ in range(12):
-            kept = memory["bound"] - drift[memory["label"]]
+            kept = memory["least"] - drift[memory["label"]]
             labels, _ = assign(X, None, centres, np.zeros(3), memory=memory, moves=moves)
-            looked.append(k * int((memory["bound"] != kept).sum()))
+            looked.append(k * int((memory["least"] != kept).sum()))
             nearest = ((X[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
             wrong += int((labels != nearest).sum())
             means = np.stack([X[labels == j].mean(axis=0) for j in range(k)])

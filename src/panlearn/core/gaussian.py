@@ -20,6 +20,7 @@ For any model with k Gaussians, a mixture or the emissions of a hidden Markov mo
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
@@ -84,6 +85,11 @@ class Covariance(ABC):
         """Raise `MemoryError` with the estimate if learning the covariances would not fit."""
         # scatters, eigenvectors, roots and what is kept: eleven of each at most, as measured
         _require((11, *self.shape(k, d)))
+
+    def require_kept(self, k: int, d: int) -> None:
+        """Raise it if no more than the result would not fit, learned in fewer dimensions."""
+        matrices = math.prod(self.shape(k, d)) // d**2
+        _require((2 * matrices + 2, d, d))  # and their inverses, one of each in the making
 
     def stored(self, covariances: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """The covariances in these floats, in which they stay definite."""

@@ -35,7 +35,7 @@ def starts(
 ) -> list[Mixture]:
     """The parameters of each start, in a span if there is one; what the user gave replaces them."""
     k, d, kind = model.n_components, rows.n_features, KINDS[model.covariance_type]
-    kind.require(k, d)
+    (kind.require if span is None else kind.require_kept)(k, d)
     if model.warm_start and getattr(model, "means_", np.zeros(0)).shape == (k, d):
         return [model._mixture()]
     with np.errstate(over="ignore", invalid="ignore"):

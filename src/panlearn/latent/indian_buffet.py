@@ -103,7 +103,7 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     >>> rng = np.random.default_rng(0)
     >>> A = np.array([[2, 2, 0, 0, 0, 0], [0, 0, 2, 2, 0, 0], [0, 0, 0, 0, 2, 2]])
     >>> X = rng.integers(2, size=(60, 3)) @ A + 0.7 * rng.normal(size=(60, 6))
-    >>> model = IndianBuffetFactors(fit_intercept=False, random_state=0).fit(X)
+    >>> model = IndianBuffetFactors(fit_intercept=False, random_state=1).fit(X)
     >>> model.n_components_
     3
     """
