@@ -117,7 +117,10 @@ class Kernel:
             if self._is_short(arguments):
                 return interpretation.run(self, arguments)
             if interpretation.allowed and COMPILATION not in sys.modules:
-                result = self.code(arguments)
+                with interruption() as asked:  # Ctrl-C is lost where such code calls Python
+                    result = self.code(arguments)
+                if asked.is_set() and not interrupted():
+                    raise KeyboardInterrupt
                 if result is not machine_code.UNKNOWN:
                     return result
         try:
@@ -227,7 +230,7 @@ def digest(function: FunctionType) -> str:
 def _maker() -> bytes:
     """Give the source of how kernels are made, and called: what was made otherwise is not read."""
     here = Path(__file__)
-    files = ("compilation.py", "machine_code.py", "lent_memory.py")
+    files = ("compilation.py", "keeping.py", "machine_code.py", "lent_memory.py")
     return b"".join(here.with_name(file).read_bytes() for file in files)
 
 
