@@ -165,8 +165,7 @@ class _KernelCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if self._impl.locator.writable is not None:
-            # neither a full disk nor a type that NumPy does not have may end a fit
-            with contextlib.suppress(OSError, NotImplementedError):
+            with contextlib.suppress(OSError):  # a full disk must not end a fit
                 super().save_overload(sig, data)
                 keep(self._py_func, sig, data, Path(self._impl.locator.writable))
 
