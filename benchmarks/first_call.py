@@ -3,7 +3,7 @@
 Each class is fitted to 300 rows, once, in a process of its own: *cold* with nothing compiled,
 *warm* in another process after ``panlearn warm``, which reads what that kept. Seconds are those of
 the processor; what is imported before is not counted in a fit, and stands in a table of its own.
-The processes are forks of one that has imported the families, but not Numba, which counts.
+The processes are forks of one that has imported the family, but not Numba, which counts.
 """
 
 from __future__ import annotations
@@ -85,40 +85,42 @@ def first_fits(kept: str, only: str = "") -> Iterator[FirstFit]:
 
     `kept` is a folder for what is compiled, so that most is compiled once.
     """
-    from sklearn.utils.discovery import all_estimators
+    code = "from benchmarks.first_call import family_fits; family_fits({!r}, {!r}, {!r})"
+    for family in panlearn.FAMILIES:
+        if family not in DEEP and family.startswith(only.partition(".")[0]):
+            for line in _run(code.format(family, kept, only), os.environ).splitlines():
+                yield FirstFit(**json.loads(line))
 
+
+def family_fits(family: str, kept: str, only: str) -> None:
+    """Print the rows of a family, in a process that has imported no other."""
     from panlearn.cli.trials import kernels
     from panlearn.core.estimator import Estimator
 
-    peers = dict(all_estimators())
-    for family in panlearn.FAMILIES:
-        if family in DEEP or not kernels(family):
+    module = importlib.import_module(f"panlearn.{family}")
+    for name in module.__all__ if kernels(family) else ():
+        cls, method = getattr(module, name), f"{family}.{name}"
+        if only not in (method, family, "") or not (
+            isinstance(cls, type) and issubclass(cls, Estimator)
+        ):
             continue
-        module = importlib.import_module(f"panlearn.{family}")
-        for name in module.__all__:
-            cls = getattr(module, name)
-            method = f"{family}.{name}"
-            if only not in method or not (isinstance(cls, type) and issubclass(cls, Estimator)):
-                continue
-            with tempfile.TemporaryDirectory() as empty:
-                cold = _in_fork(first_fit, cls, empty)
-            _in_fork(compiled_fit, cls, kept)
-            warm = _in_fork(first_fit, cls, kept)
-            peer = None
-            if name in peers and family not in ("text", "retrieval"):
-                peer = _in_fork(first_fit, peers[name], kept)
-            row = FirstFit(method, cold, warm, peer)
-            print(row, file=sys.stderr)
-            yield row
+        with tempfile.TemporaryDirectory() as empty:
+            cold = _in_fork(first_fit, cls, empty)
+        _in_fork(compiled_fit, cls, kept)
+        warm = _in_fork(first_fit, cls, kept)
+        peer = None if family in ("text", "retrieval") else _in_fork(peer_fit, name, kept)
+        row = FirstFit(method, cold, warm, peer)
+        print(row, file=sys.stderr)
+        print(json.dumps(asdict(row)), flush=True)
 
 
-def _in_fork(function: Any, *arguments: Any) -> float:
+def _in_fork(function: Any, *arguments: Any) -> Any:
     """Call a function in a copy of this process."""
     result = get_context("fork").SimpleQueue()
     child = get_context("fork").Process(target=lambda: result.put(function(*arguments)))
     child.start()
     child.join()
-    return float(result.get()) if child.exitcode == 0 else float("nan")
+    return result.get() if child.exitcode == 0 else float("nan")
 
 
 def first_fit(cls: Any, folder: str) -> float:
@@ -141,12 +143,24 @@ def compiled_fit(cls: Any, folder: str) -> float:
         return first_fit(cls, folder)
 
 
+def peer_fit(name: str, folder: str) -> float | None:
+    """Fit scikit-learn's class of this name, if it has one."""
+    from sklearn.utils.discovery import all_estimators
+
+    cls = dict(all_estimators()).get(name)
+    return first_fit(cls, folder) if cls else None
+
+
 def _run(code: str, environment: Any) -> str:
     root = str(Path(__file__).parents[1])
     path = os.pathsep.join([root, *filter(None, [environment.get("PYTHONPATH")])])
     command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, env={**environment, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+        command,
+        env={**environment, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     return done.stdout
 
