@@ -37,9 +37,15 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     What initialises a module, and dropout of PyTorch, take their numbers from the global generator;
     inside the block it is a private one in all but name. Blocks of several threads take turns.
     """
-    device = torch.device(device)
-    with _lock, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.default_generator.manual_seed(seed)
-        if device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        yield
+    generators = [torch.default_generator]
+    if torch.device(device).type == "cuda":
+        generators.append(torch.cuda.default_generators[torch.cuda.current_device()])
+    with _lock:
+        before = [each.get_state() for each in generators]
+        for each in generators:
+            each.manual_seed(seed)
+        try:
+            yield
+        finally:
+            for each, state in zip(generators, before, strict=True):
+                each.set_state(state)

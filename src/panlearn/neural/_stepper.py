@@ -165,7 +165,7 @@ class Stepper:
                 sums = [sums[0] + total.item(), sums[1] + weight]
                 if alone:
                     _demand_finite(sums[0])
-                    total.backward(total.new_tensor(1 / (weight or 1.0)))  # spares a division
+                    total.backward(total.new_full((), 1 / (weight or 1.0)))  # spares a division
                 else:
                     total.backward()
         if not movers:
