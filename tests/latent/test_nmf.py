@@ -204,7 +204,7 @@ def test_beta_divergences_never_rise_and_rows_are_solved(rng, beta):
     least = sum(w * divergence(x, y, beta) for w, x, y in pairs)
     if 1 <= beta <= 2:  # where it is convex in W: the iterations have no better W
         assert model.reconstruction_err_**2 / 2 >= least * (1 - 1e-6)
-    assert model.reconstruction_err_**2 / 2 <= objective[-1]
+    assert model.reconstruction_err_**2 / 2 <= objective[-1] * (1 + 1e-14)  # the root was rounded
 
 
 def test_a_divergence_says_what_it_does_not_take(rng):

@@ -39,10 +39,9 @@ def test_scaled_columns_are_those_of_scikit_learn(rng):
     X = np.column_stack([X, np.full(60, 7.0)])
     weight = rng.random(60)
     for given in (None, weight):
-        ours, theirs = (
-            cls().fit(X, sample_weight=given)
-            for cls in (StandardScaler, scikit_learn.StandardScaler)
-        )
+        ours = StandardScaler().fit(X, sample_weight=given)
+        with np.errstate(invalid="ignore"):  # theirs may find -1e-46 as a constant's variance
+            theirs = scikit_learn.StandardScaler().fit(X, sample_weight=given)
         np.testing.assert_allclose(ours.mean_, theirs.mean_, rtol=1e-14)
         np.testing.assert_allclose(ours.scale_, theirs.scale_, rtol=1e-7)
         np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=0, atol=1e-6)

@@ -109,6 +109,19 @@ def test_a_row_is_decided_alike_in_any_company(people):
     assert 0 < (other != all_at_once).mean() < 0.4
 
 
+@pytest.mark.parametrize("rounded", [-1, 1])
+def test_a_decision_does_not_hang_on_the_last_bit_of_a_score(people, monkeypatch, rounded):
+    X, y, group = people
+    model = FairPostprocessor().fit(X, y, sensitive_features=group)
+    decided, chances = model.predict(X, group), model.decision_probability(X, group)
+    scores = model._scores
+    monkeypatch.setattr(
+        type(model), "_scores", lambda self, X: np.nextafter(scores(X), rounded * np.inf)
+    )
+    np.testing.assert_array_equal(model.decision_probability(X, group), chances)
+    np.testing.assert_array_equal(model.predict(X, group), decided)
+
+
 def test_scores_with_ties_and_one_group(people):
     X, y, group = people
     tree = FairPostprocessor(DecisionTreeClassifier(max_depth=2)).fit(

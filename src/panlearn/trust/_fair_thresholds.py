@@ -36,7 +36,8 @@ class Corners:
 def corners(positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Corners:
     """The upper hull of a ROC, from accepting nothing to everything.
 
-    Its slopes are the isotonic regression of the labels on the score: each block is an edge.
+    Its slopes are the isotonic regression of the labels on the score: each block is an edge. A
+    threshold is midway between two scores, so that rounding of a score does not cross it.
     """
     order = np.argsort(-score, kind="stable")
     ends = np.flatnonzero(np.diff(score[order], append=-np.inf))
@@ -48,7 +49,11 @@ def corners(positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Corn
     share = np.divide(np.diff(tp), steps, out=np.zeros_like(steps), where=steps > 0)
     slopes = isotonic_regression(share, sample_weight=np.maximum(steps, 1e-300), increasing=False)
     kept = np.concatenate([[0], 1 + np.flatnonzero(np.diff(slopes, append=-1.0))])
-    thresholds = np.concatenate([[np.inf], score[order][ends]])
+    distinct = score[order][ends]
+    above, below = distinct[:-1], distinct[1:]
+    midway = above / 2 + below / 2
+    midway = np.where(midway > below, midway, above)
+    thresholds = np.concatenate([[np.inf], midway, [-np.inf]])
     return Corners(thresholds[kept], tp[kept], fp[kept])
 
 

@@ -260,11 +260,15 @@ class FairPostprocessor(ClassifierMixin, Estimator):
 
 
 def _uniform_of_rows(X: Any, scores: np.ndarray, seed: int) -> np.ndarray:
-    """A number from [0, 1) for each row that hangs on its features, its score and the seed."""
-    columns = [scores]
+    """A number from [0, 1) for each row that hangs on its features and the seed.
+
+    Rows that are not numbers in an array stand in by their scores, as float32: the last bits of a
+    score hang on how many rows are asked for at once.
+    """
     values = np.asarray(X) if not hasattr(X, "format") else np.empty(0)
-    if values.ndim == 2 and values.dtype.kind in "biuf":
-        columns += list(values.astype(np.float64).T)
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        values = scores[:, None].astype(np.float32)
+    columns = values.astype(np.float64).T
     bits = np.full(len(scores), np.uint64(int(seed) % 2**64))
     for column in columns:
         bits = mixed(bits ^ (np.ascontiguousarray(column + 0.0)).view(np.uint64))
