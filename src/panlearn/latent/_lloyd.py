@@ -173,32 +173,21 @@ def assign(
         return memory["label"], inertia
     if moves is None:
         memory["label"], moves = -1, np.zeros(k)
-    drift = _drift(moves)
-    longest = float(np.sqrt(2 * half.max()))
-    unit = 1 / longest if longest > 0 else 1.0
-    short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
     step = 4096 if sparse.issparse(X) else n  # sparse rows are made dense a few at a time
     for start in range(0, n, max(step, 1)):
         part = slice(start, start + step)
         rows = X[part].toarray() if sparse.issparse(X) else X
         rows = rows if rows.dtype in (np.float64, np.float32) else rows.astype(float)
-        w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float)
+        w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float, copy=False)
         kept = memory["label"][part], memory["most"][part], memory["least"][part]
         rows = np.ascontiguousarray(rows)
-        scaled = *short, longest, unit
-        inertia += _assign(rows, w, moved, half, *scaled, origin, moves, drift, count, total, *kept)
+        inertia += _assign(rows, w, moved, half, origin, moves, count, total, *kept)
     return memory["label"], inertia
 
 
 def is_small(n: int, k: int, d: int) -> bool:
     """Whether so many rows are assigned to k centres sooner than anything is compiled."""
     return n * k * max(d, 16) <= SMALL
-
-
-def _drift(moves: np.ndarray) -> np.ndarray:
-    """The longest move of the other centres, for each."""
-    second, first = np.sort(np.append(moves, 0.0))[-2:]  # alone it has no others, which move by 0
-    return np.where(moves < first, first, second)
 
 
 def _assign_few(
@@ -232,13 +221,8 @@ def _assign(
     weight: np.ndarray,
     centres: np.ndarray,  # less the origin
     half: np.ndarray,
-    short: np.ndarray,  # both with the longest centre of length 1
-    short_half: np.ndarray,
-    longest: float,
-    unit: float,
     origin: np.ndarray,
     moves: np.ndarray,
-    drift: np.ndarray,
     count: np.ndarray,
     total: np.ndarray,
     labels: np.ndarray,  # -1 of rows that have not been assigned
@@ -248,39 +232,46 @@ def _assign(
     """argmin_j ½|c_j|² - x·c_j of the rows whose bounds do not settle it; Σ w |x - c|²."""
     n, d = X.shape
     k = half.shape[0]
+    drift = np.empty(k)  # the longest move of the other centres, for each
+    _longest_of_others(moves, drift)
+    # the longest centre has length 1 in single precision
+    longest, short, short_half = 0.0, np.empty((k, d), np.float32), np.empty(k, np.float32)
+    for j in range(k):
+        longest = max(longest, np.sqrt(2 * half[j]))
+    unit = 1 / longest if longest > 0 else 1.0
+    for j in range(k):
+        short_half[j] = unit * unit * half[j]
+        for a in range(d):
+            short[j, a] = unit * centres[j, a]
     back = 1 / (unit * unit)
     error = (d + 8) * 2.0**-23 * longest  # of a score in single precision, for a row of length 1
-    rows, square, near = np.empty((CHUNK, d)), np.empty(CHUNK), np.empty(CHUNK)
-    place, open_rows = np.empty(CHUNK, np.int64), np.empty((CHUNK, d), np.float32)
+    rows, square, place = np.empty((CHUNK, d)), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    open_rows, near, beyond = np.empty((CHUNK, d), np.float32), np.empty(CHUNK), np.empty(CHUNK)
     low, second = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
     best, buffer, inertia = np.empty(CHUNK, np.int32), np.empty(k * CHUNK, np.float32), 0.0
     ahead = 0
     while ahead < n:
         m = 0
         while ahead < n and m < CHUNK:
-            i = ahead
+            own = labels[ahead]
+            place[m] = ahead
+            if own < 0:
+                m += 1
+            else:
+                most[ahead] += moves[own]
+                least[ahead] -= drift[own]
+                m += not most[ahead] * (1 + SLACK) < least[ahead]
             ahead += 1
-            own, size2, distance = labels[i], 0.0, 0.0
-            if own >= 0:
-                most[i] += moves[own]
-                least[i] -= drift[own]
-                if most[i] * (1 + SLACK) < least[i]:
-                    continue
+        for a in range(m):
+            i, size2 = place[a], 0.0
             for j in range(d):
                 value = X[i, j] - origin[j]
-                rows[m, j] = value
+                rows[a, j] = value
                 size2 += value * value
-            if own >= 0:
-                for j in range(d):
-                    distance += (rows[m, j] - centres[own, j]) ** 2
-                most[i] = np.sqrt(distance)
-                if most[i] * (1 + SLACK) < least[i]:
-                    continue
-            place[m], square[m], near[m] = i, size2, distance
+            square[a] = size2
             scale = unit if unit * unit * size2 < 1e30 else 0.0
             for j in range(d):
-                open_rows[m, j] = scale * rows[m, j]
-            m += 1
+                open_rows[a, j] = scale * rows[a, j]
         if m > 0:
             scores = buffer[: k * m].reshape(k, m)  # a row a centre, so that m run side by side
             np.dot(short, open_rows[:m].T, scores)
@@ -293,28 +284,54 @@ def _assign(
                     second[a] = min(second[a], max(low[a], score))
                     low[a] = min(low[a], score)
         for a in range(m):
-            i, w = place[a], weight[place[a]]
             doubt = 2 * error * (np.sqrt(square[a]) + longest)
-            gap = (np.float64(second[a]) - np.float64(low[a])) * back
-            own, other = best[a], np.float64(second[a]) * back - doubt
-            if not gap > doubt or not square[a] * unit * unit < 1e30:
+            first, other = np.float64(low[a]) * back, np.float64(second[a]) * back
+            slack = SLACK * (square[a] + longest**2)
+            near[a] = np.sqrt(max(square[a] + 2 * (first + doubt), 0.0) + slack)
+            beyond[a] = np.sqrt(max(square[a] + 2 * (other - doubt) - slack, 0.0))
+            if not other - first > doubt or not square[a] * unit * unit < 1e30:
+                best[a] = -1
+        for a in range(m):
+            i, own, old = place[a], best[a], labels[place[a]]
+            most[i], least[i] = near[a], beyond[a]
+            if own < 0:
                 own, other = _in_double(rows[a], centres, half)
-            old = labels[i]
+                slack = SLACK * (square[a] + longest**2)
+                least[i] = np.sqrt(max(square[a] + 2 * other - slack, 0.0))
+                most[i] = np.sqrt(_squared_distance(rows[a], centres[own]))
             if own != old:
-                distance = 0.0
-                for j in range(d):
-                    distance += (rows[a, j] - centres[own, j]) ** 2
-                    total[own, j] += w * rows[a, j]
+                w, distance = weight[i], _squared_distance(rows[a], centres[own])
+                inertia += w * distance
                 count[own] += w
-                inertia += w * (distance - near[a])
+                for j in range(d):
+                    total[own, j] += w * rows[a, j]
                 if old >= 0:
+                    inertia -= w * _squared_distance(rows[a], centres[old])
                     count[old] -= w
                     for j in range(d):
                         total[old, j] -= w * rows[a, j]
                 labels[i], most[i] = own, np.sqrt(distance)
-            beyond = square[a] + 2 * other - SLACK * (square[a] + longest**2)
-            least[i] = np.sqrt(max(beyond, 0.0))
     return inertia
+
+
+@jit
+def _longest_of_others(moves: np.ndarray, drift: np.ndarray) -> None:
+    first = second = 0.0
+    for move in moves:
+        if move > first:
+            first, second = move, first
+        elif move > second:
+            second = move
+    for j in range(len(moves)):
+        drift[j] = first if moves[j] < first else second
+
+
+@jit(fastmath={"reassoc", "contract"})
+def _squared_distance(row: np.ndarray, centre: np.ndarray) -> float:
+    distance = 0.0
+    for j in range(len(row)):
+        distance += (row[j] - centre[j]) ** 2
+    return distance
 
 
 @jit
