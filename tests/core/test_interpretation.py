@@ -18,6 +18,7 @@ from panlearn.core.jit import Kernel, jit
 from panlearn.graphical import BayesianNetwork
 from panlearn.kernel import SVC
 from panlearn.latent import NMF
+from panlearn.linear import ElasticNet, Lasso
 from panlearn.sequence import CategoricalHMM, GaussianHMM, KalmanFilter
 from panlearn.text import (
     BPETokenizer,
@@ -155,6 +156,15 @@ def _factors():
     NMF(2, init="custom").fit(X, W=np.ones((70, 2)), H=H)
 
 
+def _penalties():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8))  # correlated, so that epochs are many
+    y = X[:, :3].sum(axis=1) + rng.normal(size=60)
+    for dtype in (np.float32, np.float64):  # of float32 it is compiled, whatever it takes
+        ElasticNet(alpha=0.1).fit(X.astype(dtype), y.astype(dtype))
+    Lasso(alpha=0.1, positive=True).fit(X, y)
+
+
 # What a tree grows in, of which nothing is read when it is grown.
 MEMORY = ("work", "sums", "goes_left", "integers", "floats", "unborn")
 
@@ -165,6 +175,7 @@ MORE = {
     "sequence": _sequences,
     "kernel": _machines,
     "latent": _factors,
+    "linear": _penalties,
 }
 
 
@@ -290,7 +301,7 @@ for name in {names!r}:
 
 
 def test_a_first_fit_of_few_rows_imports_no_compiler(tmp_path):
-    names = ["kernel.SVC", "latent.NMF"]
+    names = ["kernel.SVC", "latent.NMF", "linear.ElasticNet"]
     subprocess.run(
         [sys.executable, "-c", FEW_ROWS.format(names=names)],
         check=True,

@@ -20,12 +20,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from panlearn.core.jit import jit
 from panlearn.core.statistics import Statistic, Sums
+from panlearn.latent._lloyd_kernel import assign_open
 
-CHUNK = 256  # rows whose scores against all centres stay in the cache
 SMALL = 1 << 17  # multiplications up to which to compile would take longer than it saves
-SLACK = 1e-12  # taken off a squared bound, so that rounding never makes it too high
 
 Memory = np.dtype([("label", np.int32), ("most", np.float64), ("least", np.float64)], align=True)
 """What a row remembers: its centre, how far it is at most, and how far all others are at least."""
@@ -173,32 +171,21 @@ def assign(
         return memory["label"], inertia
     if moves is None:
         memory["label"], moves = -1, np.zeros(k)
-    drift = _drift(moves)
-    longest = float(np.sqrt(2 * half.max()))
-    unit = 1 / longest if longest > 0 else 1.0
-    short = (unit * moved).astype(np.float32), (unit**2 * half).astype(np.float32)
     step = 4096 if sparse.issparse(X) else n  # sparse rows are made dense a few at a time
     for start in range(0, n, max(step, 1)):
         part = slice(start, start + step)
         rows = X[part].toarray() if sparse.issparse(X) else X
         rows = rows if rows.dtype in (np.float64, np.float32) else rows.astype(float)
-        w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float)
+        w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float, copy=False)
         kept = memory["label"][part], memory["most"][part], memory["least"][part]
         rows = np.ascontiguousarray(rows)
-        scaled = *short, longest, unit
-        inertia += _assign(rows, w, moved, half, *scaled, origin, moves, drift, count, total, *kept)
+        inertia += assign_open(rows, w, moved, half, origin, moves, count, total, *kept)
     return memory["label"], inertia
 
 
 def is_small(n: int, k: int, d: int) -> bool:
     """Whether so many rows are assigned to k centres sooner than anything is compiled."""
     return n * k * max(d, 16) <= SMALL
-
-
-def _drift(moves: np.ndarray) -> np.ndarray:
-    """The longest move of the other centres, for each."""
-    second, first = np.sort(np.append(moves, 0.0))[-2:]  # alone it has no others, which move by 0
-    return np.where(moves < first, first, second)
 
 
 def _assign_few(
@@ -211,7 +198,7 @@ def _assign_few(
     total: np.ndarray,
     labels: np.ndarray,
 ) -> float:
-    """Do what `_assign` does by products of all rows with all centres, which nobody remembers."""
+    """Do what `assign_open` does by products of all rows and centres, which nobody remembers."""
     rows = X - origin
     scores = rows @ centres.T
     np.subtract(half, scores, out=scores)
@@ -224,109 +211,3 @@ def _assign_few(
     if weight is None:
         return float(np.vdot(rows, rows))
     return float(weight @ np.einsum("ij,ij->i", rows, rows))
-
-
-@jit(fastmath={"reassoc", "contract", "nnan"})
-def _assign(
-    X: np.ndarray,
-    weight: np.ndarray,
-    centres: np.ndarray,  # less the origin
-    half: np.ndarray,
-    short: np.ndarray,  # both with the longest centre of length 1
-    short_half: np.ndarray,
-    longest: float,
-    unit: float,
-    origin: np.ndarray,
-    moves: np.ndarray,
-    drift: np.ndarray,
-    count: np.ndarray,
-    total: np.ndarray,
-    labels: np.ndarray,  # -1 of rows that have not been assigned
-    most: np.ndarray,
-    least: np.ndarray,
-) -> float:
-    """argmin_j ½|c_j|² - x·c_j of the rows whose bounds do not settle it; Σ w |x - c|²."""
-    n, d = X.shape
-    k = half.shape[0]
-    back = 1 / (unit * unit)
-    error = (d + 8) * 2.0**-23 * longest  # of a score in single precision, for a row of length 1
-    rows, square, near = np.empty((CHUNK, d)), np.empty(CHUNK), np.empty(CHUNK)
-    place, open_rows = np.empty(CHUNK, np.int64), np.empty((CHUNK, d), np.float32)
-    low, second = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
-    best, buffer, inertia = np.empty(CHUNK, np.int32), np.empty(k * CHUNK, np.float32), 0.0
-    ahead = 0
-    while ahead < n:
-        m = 0
-        while ahead < n and m < CHUNK:
-            i = ahead
-            ahead += 1
-            own, size2, distance = labels[i], 0.0, 0.0
-            if own >= 0:
-                most[i] += moves[own]
-                least[i] -= drift[own]
-                if most[i] * (1 + SLACK) < least[i]:
-                    continue
-            for j in range(d):
-                value = X[i, j] - origin[j]
-                rows[m, j] = value
-                size2 += value * value
-            if own >= 0:
-                for j in range(d):
-                    distance += (rows[m, j] - centres[own, j]) ** 2
-                most[i] = np.sqrt(distance)
-                if most[i] * (1 + SLACK) < least[i]:
-                    continue
-            place[m], square[m], near[m] = i, size2, distance
-            scale = unit if unit * unit * size2 < 1e30 else 0.0
-            for j in range(d):
-                open_rows[m, j] = scale * rows[m, j]
-            m += 1
-        if m > 0:
-            scores = buffer[: k * m].reshape(k, m)  # a row a centre, so that m run side by side
-            np.dot(short, open_rows[:m].T, scores)
-            for a in range(m):
-                best[a], low[a], second[a] = 0, short_half[0] - scores[0, a], np.inf
-            for j in range(1, k):
-                for a in range(m):
-                    score = short_half[j] - scores[j, a]
-                    best[a] = np.int32(j) if score < low[a] else best[a]
-                    second[a] = min(second[a], max(low[a], score))
-                    low[a] = min(low[a], score)
-        for a in range(m):
-            i, w = place[a], weight[place[a]]
-            doubt = 2 * error * (np.sqrt(square[a]) + longest)
-            gap = (np.float64(second[a]) - np.float64(low[a])) * back
-            own, other = best[a], np.float64(second[a]) * back - doubt
-            if not gap > doubt or not square[a] * unit * unit < 1e30:
-                own, other = _in_double(rows[a], centres, half)
-            old = labels[i]
-            if own != old:
-                distance = 0.0
-                for j in range(d):
-                    distance += (rows[a, j] - centres[own, j]) ** 2
-                    total[own, j] += w * rows[a, j]
-                count[own] += w
-                inertia += w * (distance - near[a])
-                if old >= 0:
-                    count[old] -= w
-                    for j in range(d):
-                        total[old, j] -= w * rows[a, j]
-                labels[i], most[i] = own, np.sqrt(distance)
-            beyond = square[a] + 2 * other - SLACK * (square[a] + longest**2)
-            least[i] = np.sqrt(max(beyond, 0.0))
-    return inertia
-
-
-@jit
-def _in_double(row: np.ndarray, centres: np.ndarray, half: np.ndarray) -> tuple[int, float]:
-    """The nearest centre of a row, the first of several, and the score of the next."""
-    best, low, second = 0, np.inf, np.inf
-    for j in range(len(half)):
-        score = half[j]
-        for i in range(len(row)):
-            score -= row[i] * centres[j, i]
-        if score < low:
-            best, low, second = j, score, low
-        elif score < second:
-            second = score
-    return best, second

@@ -11,7 +11,8 @@ from scipy import sparse
 from panlearn.core.jit import jit
 from panlearn.core.short_rows import shifted
 from panlearn.core.threads import threads
-from panlearn.latent._lloyd import CHUNK, assign
+from panlearn.latent._lloyd import assign
+from panlearn.latent._lloyd_kernel import CHUNK
 
 FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
 SHARE = 1 << 14  # rows that a thread labels at a time

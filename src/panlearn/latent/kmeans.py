@@ -364,9 +364,11 @@ def _lloyd(
     """Alternate assignment and means."""
     memory, given, kept = None, rows, False
     if isinstance(rows, ArrayRows):  # each block brings what its rows remember in the place of y
-        memory = np.zeros(rows.X.shape[0], Memory)
-        rows = ArrayRows(rows.X, memory, rows.weight)
+        memory, weight = np.zeros(rows.X.shape[0], Memory), rows.weight
         kept = not is_small(len(memory), *centres.shape)
+        if kept:  # made once, not in each iteration
+            weight = np.ones(len(memory)) if weight is None else weight.astype(float, copy=False)
+        rows = ArrayRows(rows.X, memory, weight)
     last: Assigned | None = None
     before = centres
 

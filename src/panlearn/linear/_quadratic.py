@@ -35,7 +35,30 @@ def _minimise_one(pull: float, curvature: float, l1: float, positive: bool) -> f
     return zero
 
 
-@jit
+def _subtract_at_once(step: float, row: np.ndarray, gradient: np.ndarray) -> None:
+    gradient -= step * row
+
+
+@jit(instead=_subtract_at_once)
+def _subtract(step: float, row: np.ndarray, gradient: np.ndarray) -> None:
+    for i in range(gradient.size):
+        gradient[i] -= step * row[i]
+
+
+def _python_time(
+    gram: np.ndarray,
+    l1: float,
+    l2: float,
+    positive: bool,
+    coef: np.ndarray,
+    gradient: np.ndarray,
+    epochs: int,
+) -> float:
+    """Microseconds of `descend` as it is written; of float32 NumPy would round more than Numba."""
+    return epochs * coef.size * (3 + 1e-3 * coef.size) if gram.dtype == np.float64 else np.inf
+
+
+@jit(plain=_python_time)
 def descend(
     gram: np.ndarray,
     l1: float,
@@ -57,9 +80,7 @@ def descend(
                 moves = True
                 step = new - coef[j]
                 coef[j] = new
-                row = gram[j]
-                for i in range(coef.size):
-                    gradient[i] -= step * row[i]
+                _subtract(step, gram[j], gradient)
                 gradient[j] -= step * l2
 
 
