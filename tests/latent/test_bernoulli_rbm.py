@@ -74,6 +74,27 @@ def test_pseudo_likelihoods_are_those_of_energies_however_large(rng, scale, bits
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=atol)
 
 
+@pytest.mark.parametrize("units", [1, 7, 300])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 4.0])
+def test_pseudo_likelihoods_of_bits_are_those_of_any_numbers(rng, units, scale):
+    """The products for bits, against the loop over features that takes any number."""
+    W, b, c = scale * rng.normal(size=(units, 90)), rng.normal(size=90), rng.normal(size=units)
+    layers, V = Layers(W, b, 1000 * c), np.round(rng.random((40, 90)))
+    expected = layers._pseudo_by_features(V.T.copy(), 500.0)
+    np.testing.assert_allclose(layers.pseudo_log_likelihood(V), expected, rtol=1e-11)
+    few = np.array([layers.pseudo_log_likelihood(V[i : i + 1])[0] for i in range(3)])
+    np.testing.assert_allclose(few, expected[:3], rtol=1e-11)
+
+
+def test_rows_that_are_all_but_certain_or_impossible_keep_their_digits(rng):
+    layers = Layers(rng.normal(size=(3, 40)), np.linspace(40, 60, 40), np.zeros(3))
+    for v in (np.ones((1, 40)), np.zeros((1, 40))):
+        turned = np.abs(v - np.eye(40))
+        expected = -np.logaddexp(0, layers.free_energy(v) - layers.free_energy(turned)).sum()
+        found = layers.pseudo_log_likelihood(v)[0]
+        assert found == pytest.approx(expected, rel=1e-10, abs=0)
+
+
 def test_gibbs_leaves_the_law_of_the_model_as_it_is(rng):
     model, joint = machine(rng, 2, 3)
     p = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core.threads import threads
-from panlearn.latent import MatrixFactorization, Ratings
+from panlearn.latent import MatrixFactorization, Ratings, _alternating
 from panlearn.latent._alternating import Entries, solve_side
 from panlearn.latent._stochastic_factors import Diagonals, _steps
 from panlearn.latent._top import best_items
@@ -61,6 +61,7 @@ def test_history_is_the_objective_and_never_rises(X, loss, solver, iterations):
     assert np.diff([*history]).max(initial=-1) <= 1e-10
 
 
+@pytest.mark.usefixtures("_either")
 @each_loss
 def test_both_ways_end_at_a_stationary_point(X, loss):
     for solver in ("als", "als-cg"):
@@ -79,6 +80,12 @@ def test_both_ways_end_at_a_stationary_point(X, loss):
                 assert abs(slope) < 1e-4 * at, (name, index)  # of a loop that ends at 1e-14
 
 
+@pytest.fixture(params=[0, _alternating.FEW], ids=["compiled", "few"])
+def _either(request, monkeypatch):
+    monkeypatch.setattr(_alternating, "FEW", request.param)
+
+
+@pytest.mark.usefixtures("_either")
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_side_against_its_normal_equations(rng, exact):
     counts = np.array([4, 0, 2, 6])
@@ -100,6 +107,33 @@ def test_a_side_against_its_normal_equations(rng, exact):
         total += x @ A @ x - 2 * (y.T @ t) @ x
     assert value == pytest.approx(total)
     assert squares == pytest.approx(rest @ rest)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_few_entries_take_the_steps_of_many(rng, monkeypatch, dtype):
+    """Three steps for ten equations end before the solution, in the same place either way."""
+    X = sparse.random_array((40, 15), density=0.4, rng=rng, format="csr").astype(dtype)
+    entries = Entries(X.indptr, X.indices, X.data, 2 * X.data, np.array([0.2, 0.1], dtype))
+    Y, start = rng.normal(size=(15, 10)).astype(dtype), rng.normal(size=(40, 10)).astype(dtype)
+    found = []
+    for few in (0, _alternating.FEW):
+        monkeypatch.setattr(_alternating, "FEW", few)
+        out = start.copy()
+        with threads() as share:
+            sums = solve_side(entries, Y, Y[:, 0].copy(), Y.T @ Y, out, share, exact=False)
+        found.append((out, *sums))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(
+            other, one, rtol=100 * np.finfo(dtype).eps, atol=1e-5 if dtype is np.float32 else 1e-12
+        )
+
+
+def test_a_first_fit_to_few_entries_reads_no_kernel(rng, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("a kernel was called")
+
+    monkeypatch.setattr(_alternating, "_conjugate_gradients", refuse)
+    MatrixFactorization(random_state=0).fit(rng.normal(size=(300, 5)))
 
 
 def test_directions_that_nothing_holds_get_no_part(rng):

@@ -100,7 +100,20 @@ def _edits() -> None:
     edit_distances(WORDS, WORDS)
 
 
-_FUNCTIONS: dict[str, dict[str, Callable[[], None]]] = {"text": {"edit distances": _edits}}
+@forbidden()
+def _ratings(dtype: Any) -> None:
+    from panlearn.latent import MatrixFactorization
+
+    MatrixFactorization().fit(problem(MatrixFactorization, 10 * ROWS, dtype)[0])
+
+
+_FUNCTIONS: dict[str, dict[str, Callable[[], None]]] = {
+    "text": {"edit distances": _edits},
+    "latent": {  # of few nothing is compiled
+        "many ratings": partial(_ratings, np.float64),
+        "many ratings in float32": partial(_ratings, np.float32),
+    },
+}
 
 
 def trial(place: tuple[str, str]) -> tuple[str, int | str]:
