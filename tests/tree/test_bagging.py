@@ -127,3 +127,15 @@ def test_what_cannot_be_drawn_is_said(rng):
         BaggingClassifier(KNeighborsClassifier(), bootstrap=False).fit(X, y, rng.random(60))
     with pytest.raises(ValueError, match="estimator must be a classifier"):
         BaggingClassifier(StandardScaler()).fit(X, y)
+
+
+def test_an_array_is_fitted_as_the_list_and_the_frame_that_hold_it(rng):
+    X, y = problem(rng, n=60)
+    model = BaggingClassifier(random_state=0).fit(X, y)
+    expected = model.predict_proba(X)
+    assert model.n_features_in_ == 5
+    listed = BaggingClassifier(random_state=0).fit(X.tolist(), y.tolist())
+    np.testing.assert_array_equal(listed.predict_proba(X), expected)
+    model.fit(pd.DataFrame(X, columns=list("abcde")), y)
+    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
+    assert not hasattr(model, "feature_names_in_")

@@ -207,7 +207,8 @@ def read_training(
         y = check_array(y, dtype=None, input_name="y")
         check_consistent_length(X, y)
         check_classification_targets(y)
-    elif not several:
+    elif not several and not (type(y) is np.ndarray and y.ndim == 1):
+        # which in its first call looks through all packages for kinds of data frames
         y = column_or_1d(y, warn=True)
     values = X.data if sparse.issparse(X) else X
     if np.isinf(values).any():

@@ -184,7 +184,7 @@ def normalised(weight: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def expect_trees(p: GrowthParameters, trees: int, problem: Problem, d: int) -> None:
-    """Say that trees in bins are to come, to compile the kernel at once if they are not small."""
+    """Say that trees are to come, to read or compile the kernel at once if they are not small."""
     n, k, kind = len(problem.weight), problem.n_components, problem.criterion
     signs = 0 if p.monotonic_cst is None else d
     of_numbers = is_of_numbers(kind, k, n, signs, p.max_leaf_nodes or 0)

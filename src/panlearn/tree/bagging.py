@@ -17,12 +17,13 @@ from panlearn.core.estimator import fitting
 from panlearn.core.labels import encode_labels
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import Jobs, Positive, RandomState
+from panlearn.core.plain import go_together, is_named, is_plain
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
 from panlearn.core.validation import reject_hidden
 from panlearn.tree._base import MemberCount, ProbabilisticClassifier
 from panlearn.tree._members import checked_base, seeded_copy
-from panlearn.tree._problem import feature_count
+from panlearn.tree._problem import expect_trees, feature_count, label_problem
 from panlearn.tree._sampling import Part, out_of_bag_mean, row_sampler, sample_size, scored
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
@@ -149,9 +150,12 @@ class BaggingClassifier(ProbabilisticClassifier):
         if self.oob_score and not self.bootstrap and self.max_samples == 1.0:
             raise ValueError("oob_score needs bootstrap=True or max_samples below 1")
         reject_hidden(X=X, y=y, sample_weight=sample_weight)
-        X, y = validate_data(
-            self, X, y, dtype=None, ensure_all_finite=False, accept_sparse=self._formats()
-        )
+        if is_plain(X) and not is_named(self) and go_together(X, y, "labels"):
+            self.n_features_in_ = X.shape[1]
+        else:
+            X, y = validate_data(
+                self, X, y, dtype=None, ensure_all_finite=False, accept_sparse=self._formats()
+            )
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = np.flatnonzero(weight)
@@ -191,6 +195,9 @@ class BaggingClassifier(ProbabilisticClassifier):
 
         # the same seeds whether or not some members are there
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)[old:]
+        if self.estimator is None:
+            problem = label_problem(codes[None], [len(self.classes_)], weight, base.criterion)
+            expect_trees(base, len(seeds), problem, width)
         with threads(self.n_jobs) as run:
             fitted = list(run(learn, seeds.tolist()))
         columns = {

@@ -21,7 +21,7 @@ from panlearn.tree._base import (
     set_classes,
 )
 from panlearn.tree._features import presort
-from panlearn.tree._problem import grow_tree, label_problem
+from panlearn.tree._problem import expect_trees, grow_tree, label_problem
 from panlearn.tree.decision_tree import DecisionTreeClassifier
 
 
@@ -149,6 +149,7 @@ class RotationForestClassifier(ProbabilisticClassifier):
             return rotation, member
 
         seeds = generator(self.random_state).integers(2**63, size=self.n_estimators)
+        expect_trees(DecisionTreeClassifier(), len(seeds), problem, d)
         with threads(self.n_jobs) as run:
             grown = list(run(grow, seeds.tolist()))
         self.rotations_ = np.array([rotation for rotation, _ in grown])
