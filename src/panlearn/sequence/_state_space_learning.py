@@ -13,7 +13,7 @@ from panlearn.core.gaussian import by_pattern
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Sums
 from panlearn.core.threads import one_blas_thread
-from panlearn.sequence._state_space import StateSpace, Walk, is_singular, root
+from panlearn.sequence._state_space import StateSpace, Walk, alike, is_singular, root, stacked
 
 # The least eigenvalue of a learned covariance, beside its largest and that of its start.
 FLOOR = 1e-10
@@ -45,81 +45,86 @@ def expect(at: StateSpace, X: Sequences, y: Any, weight: Any) -> StateMoments:
     total: Any = 0
     short = len(X) > 0 and np.diff(X.offsets).max() * X.values.shape[1] < SHORT
     with one_blas_thread(short):
-        for s in range(len(X)):
-            values = np.asarray(X.values[X.offsets[s] : X.offsets[s + 1]], dtype=float)
-            moments = _moments(at, values)
-            total = total + (moments if weight is None else moments * float(weight[s]))
+        for members in alike(X, at.H.shape[1]):
+            weights = np.ones(len(members)) if weight is None else weight[members].astype(float)
+            total = total + _moments(at, stacked(X, members), weights)
     return total
 
 
-def _moments(at: StateSpace, values: np.ndarray) -> StateMoments:
-    m = at.H.shape[1]
-    Y, U = values[:, :m], values[:, m:]
+def _moments(at: StateSpace, values: np.ndarray, weight: np.ndarray) -> StateMoments:
+    """The moments of series that are alike, each with its weight."""
+    m, n = at.H.shape[1:]
+    Y, U = values[..., :m], values[..., m:]
     walk = at.walk(Y, U, back=True)
     if any(B.shape[1] for B in walk.directions):
         raise ValueError(
             "a series leaves part of its diffuse first state open, so nothing can be learned from "
             'it: leave it out, or set start="known"'
         )
-    M, S, T = walk.means, walk.factors, len(Y)
-    rows = np.swapaxes(S, 0, 1).reshape(S.shape[1], -1)  # so that Σ S Sᵀ is one product
-    n = M.shape[1]
-    second = M.T @ M + rows @ rows.T
-    last = np.outer(M[-1], M[-1]) + S[-1] @ S[-1].T
-    first = np.outer(M[0], M[0]) + S[0] @ S[0].T
-    across = M[1:].T @ M[:-1] + np.einsum("tij,tkj->ik", walk.covariances[1:], walk.gains[: T - 1])
-    Z = np.hstack([M, U])
-    before = Z[:-1].T @ Z[:-1]
+    M, S, T, count = walk.means, walk.factors, len(Y), float(weight.sum())
+    weighted = weight[:, None] * M
+    first, last = (weighted[t].T @ M[t] + count * S[t] @ S[t].T for t in (0, -1))
+    observed, shown, shower = _observation_moments(at, Y, walk, weight)
+    second = shower[:n, :n]
+    Z = np.concatenate([M, U], axis=2)[:-1]
+    before = _product(weight[:, None] * Z, Z)
     before[:n, :n] = second - last
-    observed, shown, shower = _observation_moments(at, Y, walk)
+    across = _product(weighted[1:], Z)
+    across[:, :n] += count * np.einsum("tij,tkj->ik", walk.covariances[1:], walk.gains[: T - 1])
     return StateMoments(
-        weight=float(T),
-        log_likelihood=walk.log_likelihood,
-        starts=1.0,
-        first=M[0],
+        weight=count * T,
+        log_likelihood=float(weight @ walk.log_likelihood),
+        starts=count,
+        first=weight @ M[0],
         first_second=first,
-        moves=float(T - 1),
+        moves=count * (T - 1),
         following=second - first,
-        across=np.hstack([across, M[1:].T @ U[:-1]]),
+        across=across,
         before=before,
-        seen=float(T),
+        seen=count * T,
         observed=observed,
         shown=shown,
         shower=shower,
     )
 
 
+def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Σ a bᵀ over the steps of series."""
+    return A.reshape(-1, A.shape[-1]).T @ B.reshape(-1, B.shape[-1])
+
+
 def _observation_moments(
-    at: StateSpace, Y: np.ndarray, walk: Walk
+    at: StateSpace, Y: np.ndarray, walk: Walk, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Moments of y, with q = (x, 1), where what is missing is y = A x + b + noise of covariance W.
 
-    Rows with the same components missing share A and W.
+    Steps with the same components missing share A and W.
     """
     m, n = at.H.shape[1:]
-    H, d, R = at.H[0], at.d, at.R[0]
+    H, d, R, count = at.H[0], at.d, at.R[0], weight.sum()
     observed, shown, shower = np.zeros((m, m)), np.zeros((m, n + 1)), np.zeros((n + 1, n + 1))
-    for here, known in by_pattern(Y):
+    for here, known in by_pattern(Y[:, 0]):
+        M, S, b = walk.means[here], walk.factors[here], Y[here]
+        rows = np.swapaxes(S, 0, 1).reshape(n, -1)  # so that Σ S Sᵀ is one product
+        Q = np.concatenate([M, np.ones((*M.shape[:2], 1))], axis=2)
+        weighted = weight[:, None] * Q
+        second = _product(weighted, Q)
+        second[:n, :n] += count * rows @ rows.T
         gone = ~known
-        M, S = walk.means[here], walk.factors[here]
-        rows = np.swapaxes(S, 0, 1).reshape(n, -1)
-        second = np.empty((n + 1, n + 1))
-        second[:n, :n] = M.T @ M + rows @ rows.T
-        second[:n, n] = second[n, :n] = M.sum(axis=0)
-        second[n, n] = len(M)
-        A, W, b = np.zeros((m, n)), np.zeros((m, m)), np.where(gone, 0.0, Y[here])
         if gone.any():
             link = np.zeros((gone.sum(), known.sum()))
             if known.any():
                 inverse = np.linalg.pinv(R[np.ix_(known, known)], hermitian=True)  # R may be zero
                 link = R[np.ix_(gone, known)] @ inverse
+            A, W = np.zeros((m, n)), np.zeros((m, m))
             A[gone] = H[gone] - link @ H[known]
             W[np.ix_(gone, gone)] = R[np.ix_(gone, gone)] - link @ R[np.ix_(known, gone)]
-            b[:, gone] = d[gone] + (b[:, known] - d[known]) @ link.T
-        Q = np.hstack([M, np.ones((len(M), 1))])
-        shown += A @ second[:n] + b.T @ Q
-        cross = A @ M.T @ b
-        observed += A @ second[:n, :n] @ A.T + cross + cross.T + b.T @ b + len(M) * W
+            b[..., gone] = d[gone] + (b[..., known] - d[known]) @ link.T
+            shown += A @ second[:n]
+            cross = A @ _product(weighted[..., :n], b)
+            observed += A @ second[:n, :n] @ A.T + cross + cross.T + count * len(here) * W
+        shown += _product(b, weighted)
+        observed += _product(weight[:, None] * b, b)
         shower += second
     return observed, shown, shower
 
