@@ -5,6 +5,7 @@ import pytest
 
 from panlearn.core.sources import Sequences
 from panlearn.sequence import KalmanFilter
+from panlearn.sequence._state_space import root as factor
 from panlearn.sequence._state_space_learning import _regress, expect
 
 
@@ -152,7 +153,7 @@ def test_the_free_entries_of_a_matrix_are_the_best_and_the_others_stay(rng, whic
         root = np.array([[1.0], [0.5]])
     x = z @ given.T + rng.normal(size=(20, 2))
     covariance = root @ root.T
-    found = _regress(given, free, x.T @ z, z.T @ z, covariance)
+    found = _regress(given, free, x.T @ z, z.T @ z, factor(covariance))
 
     def loss(matrix):
         residual = np.linalg.lstsq(root, (x - z @ matrix.T).T)[0]

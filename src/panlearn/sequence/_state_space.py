@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from panlearn.sequence._kalman_work import make_work
 
 # Series that share their covariances are walked together while they have no more steps than this.
 STEPS = 2**14
+# The least pivot of correlations whose range is not looked at.
+FULL = 1e-3
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
@@ -29,7 +32,12 @@ def root(covariance: np.ndarray) -> np.ndarray:
     """
     size = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0))
     unit = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(covariance / unit[..., :, None] / unit[..., None, :])
+    correlation = covariance / unit[..., :, None] / unit[..., None, :]
+    with contextlib.suppress(np.linalg.LinAlgError):
+        factor = np.linalg.cholesky(correlation)
+        if np.diagonal(factor, axis1=-2, axis2=-1).min(initial=1.0) > FULL:  # far from singular
+            return size[..., :, None] * factor
+    values, vectors = np.linalg.eigh(correlation)
     least = 10 * values.shape[-1] * np.finfo(float).eps
     spread = np.sqrt(np.where(values > least, values, 0.0))
     half = size[..., :, None] * vectors * spread[..., None, :]
@@ -125,8 +133,8 @@ class Collapse(NamedTuple):
     def of(self, Y: np.ndarray) -> Seen:
         """Collapse the observations of series, none of them missing."""
         (T, _, m), n = Y.shape, len(self.show)
-        white = linalg.solve_triangular(self.factor, Y.reshape(-1, m).T, lower=True).T
-        kept = np.ascontiguousarray(white @ self.basis)
+        white = np.linalg.solve(self.factor, Y.reshape(-1, m).T).T
+        kept = white @ self.basis
         rest = (white - kept @ self.basis.T).reshape(Y.shape)
         value = -0.5 * np.einsum("tgi,tgi->g", rest, rest) - T * np.log(np.diag(self.factor)).sum()
         value -= 0.5 * T * (m - n) * np.log(2 * np.pi)
@@ -151,7 +159,8 @@ class StateSpace:
     covariance: np.ndarray
 
     @cached_property
-    def _roots(self) -> tuple[np.ndarray, np.ndarray]:
+    def roots(self) -> tuple[np.ndarray, np.ndarray]:
+        """Factors of Q and R."""
         return root(self.Q), root(self.R)
 
     @cached_property
@@ -160,18 +169,18 @@ class StateSpace:
         m, n = self.H.shape[1:]
         if m <= n or len(self.H) > 1 or len(self.R) > 1:
             return None
-        factor = self._roots[1][0]
+        factor = self.roots[1][0]
         if is_singular(factor):
             return None
-        basis, show = linalg.qr(
-            linalg.solve_triangular(factor, self.H[0], lower=True), mode="economic"
-        )
+        basis, show = np.linalg.qr(np.linalg.solve(factor, self.H[0]))
         return Collapse(factor, basis, show)
 
     @cached_property
     def first(self) -> Vague:
         """The law of the first state, before anything is seen."""
         n = self.F.shape[-1]
+        if self.start == "known":
+            return Vague(self.mean, root(self.covariance), np.zeros((n, 0)))
         kinds = np.array([self.start] * n if isinstance(self.start, str) else self.start)
         known, still = np.flatnonzero(kinds == "known"), np.flatnonzero(kinds == "stationary")
         mean, covariance = np.where(kinds == "stationary", 0.0, self.mean), np.zeros((n, n))
@@ -192,7 +201,7 @@ class StateSpace:
         """Filter series that are `alike`, and smooth them if asked."""
         (T, G, _), n = Y.shape, self.F.shape[-1]
         self._require_steps(T)
-        Q_root, R_root = self._roots
+        Q_root, R_root = self.roots
         means, factors, ahead = np.empty((T, G, n)), np.empty((T, n, n)), np.empty((T, G, n))
         C, D = np.empty((2, T if back else 0, n, n))
         settled = np.zeros(T, np.bool_)

@@ -144,7 +144,9 @@ class Learner:
             "initial_covariance": model.covariance,
         }
         self._scales = {name: float(np.abs(value).max()) for name, value in start.items()}
-        self._ranges = {name: _range(value, free[name]) for name, value in start.items()}
+        self._ranges = {
+            name: _range(root(np.where(free[name], value, 0.0))) for name, value in start.items()
+        }
 
     def maximise(self, at: StateSpace, s: StateMoments) -> StateSpace:
         """The parameters that the expected moments ask for."""
@@ -161,7 +163,7 @@ class Learner:
             n = at.F.shape[-1]
             move = np.hstack([at.F[0], at.B[0]])
             mask = np.hstack([free["transition"], free["control"]])
-            move = _regress(move, mask, s.across, s.before, at.Q[0])
+            move = _regress(move, mask, s.across, s.before, at.roots[0][0])
             left = _residual(move, s.following, s.across, s.before) / s.moves
             changed["F"], changed["B"] = move[None, :, :n].copy(), move[None, :, n:].copy()
             changed["Q"] = self._part("transition_covariance", left, at.Q[0])[None]
@@ -169,7 +171,7 @@ class Learner:
             n = at.H.shape[-1]
             show = np.column_stack([at.H[0], at.d])
             mask = np.column_stack([free["observation"], free["observation_offset"]])
-            show = _regress(show, mask, s.shown, s.shower, at.R[0])
+            show = _regress(show, mask, s.shown, s.shower, at.roots[1][0])
             left = _residual(show, s.observed, s.shown, s.shower) / s.seen
             changed["H"], changed["d"] = show[None, :, :n].copy(), show[:, n].copy()
             changed["R"] = self._part("observation_covariance", left, at.R[0])[None]
@@ -183,39 +185,44 @@ class Learner:
         if not free.all():
             found = np.where(free, found, 0.0)
         basis = self._ranges[name]
-        inner = basis.T @ found @ basis
-        values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+        inner = found if basis is None else basis.T @ found @ basis
+        inner = (inner + inner.T) / 2
+        values, vectors = np.linalg.eigh(inner)
         least = FLOOR * max(float(values.max(initial=0.0)), self._scales[name])
-        axes = basis @ vectors
-        lifted = (axes * np.maximum(values, least)) @ axes.T
-        return np.where(free, (lifted + lifted.T) / 2, given)
+        if basis is not None or values.min(initial=least) < least:
+            axes = vectors if basis is None else basis @ vectors
+            inner = (axes * np.maximum(values, least)) @ axes.T
+            inner = (inner + inner.T) / 2
+        return np.where(free, inner, given)
 
 
-def _range(covariance: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the range of the free part of a covariance."""
-    factor = root(np.where(free, covariance, 0.0))
-    return linalg.orth(factor) if is_singular(factor) else np.eye(len(factor))
+def _range(factor: np.ndarray) -> np.ndarray | None:
+    """An orthonormal basis of the range of a covariance, from its factor; None if that is all."""
+    return linalg.orth(factor) if is_singular(factor) else None
 
 
 def _regress(
-    given: np.ndarray, free: np.ndarray, across: np.ndarray, before: np.ndarray, noise: np.ndarray
+    given: np.ndarray, free: np.ndarray, across: np.ndarray, before: np.ndarray, factor: np.ndarray
 ) -> np.ndarray:
-    """The free entries of the matrix Θ that minimises tr N⁻¹ (Θ G Θᵀ - 2 Θ Aᵀ), others as given."""
+    """The free entries of the matrix Θ that minimises tr N⁻¹ (Θ G Θᵀ - 2 Θ Aᵀ), others as given.
+
+    The factor is that of the covariance N of the noise.
+    """
     if not free.any():
         return given
     # a step from what is given, in units of the moments: where they say nothing, it stays
     size = np.sqrt(np.maximum(np.diag(before), 1e-300))
     across, before = (across - given @ before) / size, before / np.outer(size, size)
-    basis = _range(noise, np.array(True))
+    basis = _range(factor)
     if free.all():
         found = across @ np.linalg.pinv(before, rcond=FLOOR, hermitian=True)
-        return given + basis @ (basis.T @ found) / size
-    precision = np.linalg.pinv(noise, hermitian=True)
+        return given + (found if basis is None else basis @ (basis.T @ found)) / size
+    precision = np.linalg.pinv(factor @ factor.T, hermitian=True)
     chosen = np.flatnonzero(free.ravel())
     system = np.kron(precision, before)[np.ix_(chosen, chosen)]
     target = (precision @ across).ravel()[chosen]
-    if basis.shape[1] < len(noise):  # what has no noise is exact, and may not move
-        fixed = np.kron(np.eye(len(noise)) - basis @ basis.T, np.eye(len(before)))[:, chosen]
+    if basis is not None:  # what has no noise is exact, and may not move
+        fixed = np.kron(np.eye(len(factor)) - basis @ basis.T, np.eye(len(before)))[:, chosen]
         ways = linalg.null_space(fixed)
         found = ways @ linalg.lstsq(ways.T @ system @ ways, ways.T @ target)[0]
     else:
