@@ -39,9 +39,7 @@ def _condition(fill: Callable[[np.ndarray], None], noise: np.ndarray, Y: np.ndar
     return Posterior(L, weights, float(value), jitter)
 
 
-def _factorise(
-    fill: Callable[[np.ndarray], None], noise: np.ndarray
-) -> tuple[np.ndarray, float]:
+def _factorise(fill: Callable[[np.ndarray], None], noise: np.ndarray) -> tuple[np.ndarray, float]:
     """The lower factor of K + noise + jitter, the least jitter of 0, 1e-12, …, 1e-4 of the mean."""
     n = len(noise)
     require_memory((n, n), "the kernel matrix", "use fewer rows")

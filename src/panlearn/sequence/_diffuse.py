@@ -125,7 +125,8 @@ def update(state: Vague, y: np.ndarray, H: np.ndarray, N: np.ndarray) -> tuple[V
     if not seen.any():
         return state, np.zeros(len(innovation))
     found = condition(H[seen], S, B, N[seen], innovation[:, seen].T)
-    return Vague(mean + found.gain.T.reshape(mean.shape), found.S, found.B), found.log_density
+    gained = found.gain.T.reshape(*y.shape[:-1], -1)
+    return Vague(mean + gained, found.S, found.B), found.log_density
 
 
 class Opening(NamedTuple):

@@ -101,10 +101,9 @@ class LinearGaussianModel(SequenceModel):
         inputs = np.zeros((len(series.values), 0)) if control is None else controls(control, series)
         if inputs.shape[1] != p:
             raise ValueError(f"control has {inputs.shape[1]} columns, and the model {p}")
-        inputs = Sequences(inputs, series.offsets)
-        walks: dict[int, Walk] = {}
+        pushed, walks = Sequences(inputs, series.offsets), dict[int, Walk]()
         for members in alike(series, series.values.shape[1]):
-            walk = model.walk(stacked(series, members), stacked(inputs, members), back=back)
+            walk = model.walk(stacked(series, members), stacked(pushed, members), back=back)
             walks |= zip(members, walk, strict=True)
         return [walks[s] for s in range(len(series))], single
 
