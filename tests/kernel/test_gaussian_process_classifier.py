@@ -64,6 +64,7 @@ def test_the_mode_is_found_from_anywhere(rng):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_gradient_is_that_of_finite_differences(rng, monkeypatch, kernel, classes):
     monkeypatch.setattr("panlearn.kernel._tiles.TILE", 16)
+    monkeypatch.setattr("panlearn.kernel._tiles.FEW", 0)
     X, _ = _data(rng)
     y, share = rng.integers(classes, size=40), rng.uniform(0.5, 2, 40)
     model = GaussianProcessClassifier(kernel, optimizer=None).fit(X, y, share)

@@ -15,6 +15,7 @@ from sklearn.gaussian_process import kernels as peer
 
 import panlearn
 from panlearn.kernel import GaussianProcessRegressor
+from panlearn.kernel._ascent import _Problem
 from panlearn.kernel._evidence import evidence
 from panlearn.kernel.kernels import RBF, Constant, Linear, Matern, White
 
@@ -62,6 +63,8 @@ def test_tiles_make_the_whole(rng, monkeypatch, kernel):
     value, gradient = whole.log_marginal_likelihood(eval_gradient=True)
     _, std = whole.predict(X, return_std=True)
     monkeypatch.setattr("panlearn.kernel._tiles.TILE", 7)
+    monkeypatch.setattr("panlearn.kernel._tiles.FEW", 0)
+    monkeypatch.setattr("panlearn.kernel._evidence.FEW", 0)
     monkeypatch.setattr("panlearn.kernel.gaussian_process_regressor.BLOCK", 300)
     tiled = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
     assert_allclose(tiled.L_, whole.L_, rtol=1e-10, atol=1e-13)
@@ -265,3 +268,18 @@ def test_a_compound_kernel_is_refused_by_name():
     for kernel in (compound, peer.Exponentiation(compound, 2.0)):
         with pytest.raises(ValueError, match="CompoundKernel is a list of kernels"):
             GaussianProcessRegressor(kernel).fit(X, y)
+
+
+def test_a_line_search_in_vain_goes_back_without_computing():
+    """The likelihood of the highest place is known, however many lower ones were tried since."""
+    tried = []
+
+    def counted(kernel):
+        tried.append(float(kernel.theta[0]))
+        return -(kernel.theta[0] ** 2), -2 * kernel.theta
+
+    problem = _Problem(RBF(), counted, {})
+    places = [np.array([place]) for place in (0.5, 3.0, 2.0, 0.5)]
+    found = [problem.objective(place)[0] for place in places]
+    assert_allclose(tried, [0.5, 3.0, 2.0])
+    assert_allclose(found, [0.25, 9.0, 4.0, 0.25])

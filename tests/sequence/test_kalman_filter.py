@@ -345,3 +345,33 @@ def test_a_control_that_varies_serves_series_of_any_lengths(rng):
     pushes = np.vstack([B[:, 0] * U[:5], [[0.0]]])
     for found, T in zip(varying.filter([Y, Y[:3]], [U, U[:3]])[0], (6, 3), strict=True):
         np.testing.assert_allclose(found, plain.filter(Y[:T], pushes[:T])[0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("start", ["known", "diffuse"])
+@pytest.mark.parametrize("varying", [False, True])
+@pytest.mark.parametrize("m", [2, 5])
+def test_series_together_are_as_each_by_itself(rng, start, varying, m, random_model):
+    """Those that are alike share their covariances, whatever the order that they come in."""
+    T, n = 9, 3
+    model = random_model(rng, n, m, 1, T if varying else None)
+    model.start = start
+    series = [rng.normal(size=(length, m)) for length in (T, 6, T, T, 6, T)]
+    series[2][[2, 5], 0] = series[5][[2, 5], 0] = np.nan
+    series[3][4, 1] = np.nan
+    control = [rng.normal(size=(len(X), 1)) for X in series]
+    for method in (model.filter, model.smooth):
+        means, covariances = method(series, control)
+        alone = [method(X, U) for X, U in zip(series, control, strict=True)]
+        for mean, covariance, expected in zip(means, covariances, alone, strict=True):
+            np.testing.assert_allclose(mean, expected[0], rtol=1e-9, atol=1e-10)
+            np.testing.assert_allclose(covariance, expected[1], rtol=1e-9, atol=1e-10)
+    scores = [model.score_samples(X, U)[0] for X, U in zip(series, control, strict=True)]
+    np.testing.assert_allclose(model.score_samples(series, control), scores)
+
+
+def test_what_is_told_of_one_series_may_be_changed_without_the_others(random_model, rng):
+    model = random_model(rng, 2, 2)
+    means, covariances = model.filter([np.zeros((4, 2)), np.zeros((4, 2))])
+    means[0][:], covariances[0][:] = 7.0, 7.0
+    assert not (means[1] == 7.0).any()
+    assert not (covariances[1] == 7.0).any()

@@ -5,6 +5,7 @@ import pytest
 
 from panlearn.core.sources import Sequences
 from panlearn.sequence import KalmanFilter
+from panlearn.sequence._state_space import root as factor
 from panlearn.sequence._state_space_learning import _regress, expect
 
 
@@ -121,6 +122,26 @@ def test_nothing_to_learn_takes_no_step(rng, random_model):
     np.testing.assert_array_equal(model.filter(X)[0], truth.filter(X)[0])
 
 
+@pytest.mark.parametrize("start", ["known", "diffuse"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_series_are_the_sums_of_those_of_each(rng, start, weighted, random_model):
+    """Also of series that share their covariances: of one length, the same entries missing."""
+    model = random_model(rng, 2, 3, 1)
+    model.start = start
+    series = [rng.normal(size=(length, 4)) for length in (7, 5, 7, 7, 5, 7)]
+    series[0][[2, 4], 1] = series[3][[2, 4], 1] = series[5][3, :3] = np.nan
+    weight = rng.uniform(0.5, 2.0, size=6) if weighted else None
+    offsets = np.cumsum([0, *map(len, series)])
+    found = expect(model._model(), Sequences(np.vstack(series), offsets), None, weight)
+    alone = [
+        expect(model._model(), Sequences(X, np.array([0, len(X)])), None, None) for X in series
+    ]
+    for name, value in vars(found).items():
+        each = np.array([vars(moments)[name] for moments in alone])
+        expected = np.tensordot(np.ones(6) if weight is None else weight, each, axes=1)
+        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("varying", [False, True])
 def test_an_offset_that_is_not_learned_is_zero(rng, varying):
     X = 50 + np.cumsum(rng.normal(size=(60, 1)), axis=0)
@@ -152,7 +173,7 @@ def test_the_free_entries_of_a_matrix_are_the_best_and_the_others_stay(rng, whic
         root = np.array([[1.0], [0.5]])
     x = z @ given.T + rng.normal(size=(20, 2))
     covariance = root @ root.T
-    found = _regress(given, free, x.T @ z, z.T @ z, covariance)
+    found = _regress(given, free, x.T @ z, z.T @ z, factor(covariance))
 
     def loss(matrix):
         residual = np.linalg.lstsq(root, (x - z @ matrix.T).T)[0]

@@ -83,19 +83,22 @@ class _Problem:
         self._kernel, self._evidence, self._bounds = kernel, evidence, kernel.bounds
         # by the gain alone: a norm of the gradient has another meaning for every number of rows
         self._options = {**options, "gtol": 0.0}
-        self._at: tuple[np.ndarray, tuple[float, np.ndarray]] | None = None
+        # the last and the highest, where a line search in vain returns to
+        self._known: list[tuple[np.ndarray, tuple[float, np.ndarray]]] = []
 
     def objective(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        if self._at is not None and np.array_equal(self._at[0], theta):
-            return self._at[1]
+        for place, found in self._known:
+            if np.array_equal(place, theta):
+                return found
         try:
             value, gradient = self._evidence(self._kernel.with_theta(theta))
         except ValueError:
-            if self._at is None:  # what fails at the start is for the user to see
+            if not self._known:  # what fails at the start is for the user to see
                 raise
             return np.inf, np.zeros_like(theta)  # not positive definite there: no likelihood
-        self._at = theta.copy(), (-value, -gradient)
-        return self._at[1]
+        last = theta.copy(), (-value, -gradient)
+        self._known = [last, min([*self._known, last], key=lambda known: known[1][0])]
+        return last[1]
 
     def ascend(self, theta: np.ndarray, callback: Any = None) -> OptimizeResult:
         return minimize(

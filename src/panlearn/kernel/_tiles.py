@@ -13,7 +13,7 @@ import numpy as np
 
 from panlearn.core.memory import require_memory
 from panlearn.core.threads import threads
-from panlearn.kernel._base import refuse_overflow
+from panlearn.kernel._base import FEW, refuse_overflow
 from panlearn.kernel._kernel import Kernel
 
 TILE = 256
@@ -65,9 +65,10 @@ def symmetric(A: np.ndarray, tile: Tile) -> np.ndarray:
 
 
 def _tiles(n: int) -> Iterator[Tile]:
-    for i in range(0, n, TILE):
-        for j in range(0, i + 1, TILE):
-            yield slice(i, min(i + TILE, n)), slice(j, min(j + TILE, n))
+    size = n if n <= FEW else TILE  # few rows are done sooner than threads are made ready
+    for i in range(0, n, size):
+        for j in range(0, i + 1, size):
+            yield slice(i, min(i + size, n)), slice(j, min(j + size, n))
 
 
 def _for_each(call: Callable[[Tile], Any], n: int) -> list[Any]:
@@ -75,7 +76,7 @@ def _for_each(call: Callable[[Tile], Any], n: int) -> list[Any]:
     tiles = list(_tiles(n))
     # an overflow is refused by name, and needs no warning
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if len(tiles) == 1:  # done sooner than threads are made ready
+        if len(tiles) == 1:
             return [call(tiles[0])]
         with threads() as run:
             return list(run(call, tiles))

@@ -16,8 +16,13 @@ class Squared:
 
     def gram(self, Z: np.ndarray, other: np.ndarray, s: float) -> np.ndarray:
         """The covariances of positions."""
-        squares = (Z**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * Z @ other.T
-        return s * np.exp(-0.5 * np.maximum(squares, 0.0))
+        K = (Z**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)
+        K -= 2 * Z @ other.T
+        np.maximum(K, 0.0, out=K)
+        K *= -0.5
+        np.exp(K, out=K)
+        K *= s
+        return K
 
     def pull(self, C: np.ndarray, K: np.ndarray, Z: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Σ C ∂K/∂Z: the rows Σ_j C_ij K_ij (z'_j - z_i)."""
@@ -68,8 +73,11 @@ def log_likelihood(
     log_det = 2 * np.log(L.diagonal()).sum()
     value = -0.5 * (np.vdot(Y, weights) + d * (log_det + n * np.log(2 * np.pi)))
     half, _ = linalg.lapack.dpotri(L, lower=1, overwrite_c=1)
-    inverse = np.tril(half) + np.tril(half, -1).T
-    G = 0.5 * (weights @ weights.T - d * inverse)
+    G = half + half.T  # the inverse, twice on the diagonal
+    G.flat[:: n + 1] /= 2
+    G *= -d
+    G += weights @ weights.T
+    G *= 0.5
     slope = 2 * kernel.pull(G, K, Z, Z)
     return float(value), slope, float(np.vdot(G, K)), float(noise * np.trace(G))
 

@@ -26,7 +26,10 @@ from panlearn.sequence._kalman_kernels import LOG_2_PI
 
 
 class Vague(NamedTuple):
-    """A law with infinite variances: mean (n,), factor (n, n) and infinite directions (n, d)."""
+    """A law with infinite variances: mean (n,), factor (n, n) and infinite directions (n, d).
+
+    Of several series that share the factor and the directions the means are (G, n).
+    """
 
     mean: np.ndarray
     S: np.ndarray
@@ -39,7 +42,7 @@ class Conditioned(NamedTuple):
     gain: np.ndarray
     S: np.ndarray
     B: np.ndarray
-    log_density: float
+    log_density: np.ndarray
 
 
 def echelon(A: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -67,8 +70,8 @@ def condition(
 ) -> Conditioned:
     """Condition a state of mean zero on M x + N e = V, for each column of V.
 
-    The log-density is that of the first column: with log(kappa) / 2 added for each direction that
-    is fixed, its limit.
+    The log-densities are those of the columns: with log(kappa) / 2 added for each direction that
+    is fixed, the limits.
     """
     (rows, n), size, width = M.shape, np.linalg.norm(S, axis=1), np.linalg.norm(B, axis=1)
     wild = np.vstack([M @ B, B])
@@ -76,7 +79,7 @@ def condition(
     values = np.vstack([V, np.zeros((n, V.shape[1]))])
     scale = np.append(np.abs(M) @ size + np.abs(N).sum(axis=1), size)
     triangularise(wild, len(wild), wild.shape[1], np.append(np.abs(M) @ width, width))
-    left, log_density, used = [], 0.0, 0
+    left, log_density, used = [], np.zeros(V.shape[1]), 0
     for i in range(rows):
         if used == B.shape[1] or wild[i, used] == 0:
             left.append(i)
@@ -95,11 +98,11 @@ def condition(
         value = values[left[i]] - tame[i, :rank] @ white[:rank]
         if tame[i, rank] > 0:
             white[rank] = value / tame[i, rank]
-            log_density -= 0.5 * (white[rank, 0] ** 2 + LOG_2_PI) + np.log(tame[i, rank])
+            log_density -= 0.5 * (white[rank] ** 2 + LOG_2_PI) + np.log(tame[i, rank])
             rank += 1
     gain = gain + tame[k:, :rank] @ white[:rank]
     B = wild[rows:, used:]
-    return Conditioned(gain, lower(tame[k:, rank:]), B[:, B.any(axis=0)], float(log_density))
+    return Conditioned(gain, lower(tame[k:, rank:]), B[:, B.any(axis=0)], log_density)
 
 
 def advance(state: Vague, F: np.ndarray, offset: np.ndarray, N: np.ndarray) -> Vague:
@@ -108,21 +111,26 @@ def advance(state: Vague, F: np.ndarray, offset: np.ndarray, N: np.ndarray) -> V
     scale = np.abs(F) @ np.linalg.norm(S, axis=1) + np.abs(N).sum(axis=1)
     factor = echelon(np.hstack([F @ S, N]), scale)
     directions = echelon(F @ B, np.abs(F) @ np.linalg.norm(B, axis=1))
-    return Vague(F @ mean + offset, lower(factor), directions)
+    return Vague(mean @ F.T + offset, lower(factor), directions)
 
 
-def update(state: Vague, y: np.ndarray, H: np.ndarray, N: np.ndarray) -> tuple[Vague, float]:
-    """The law of the state once an observation is taken in, and the log-density of that."""
+def update(state: Vague, y: np.ndarray, H: np.ndarray, N: np.ndarray) -> tuple[Vague, np.ndarray]:
+    """The law of the state once an observation is taken in, and the log-density of that.
+
+    Of several series the rows of y are theirs, with the same entries missing.
+    """
     mean, S, B = state
-    seen = ~np.isnan(y)
+    innovation = np.atleast_2d(y - mean @ H.T)
+    seen = ~np.isnan(innovation[0])
     if not seen.any():
-        return state, 0.0
-    found = condition(H[seen], S, B, N[seen], (y - H @ mean)[seen, None])
-    return Vague(mean + found.gain[:, 0], found.S, found.B), found.log_density
+        return state, np.zeros(len(innovation))
+    found = condition(H[seen], S, B, N[seen], innovation[:, seen].T)
+    gained = found.gain.T.reshape(*y.shape[:-1], -1)
+    return Vague(mean + gained, found.S, found.B), found.log_density
 
 
 class Opening(NamedTuple):
-    """The first steps of a series: how many, the law ahead of the next, and what they left open.
+    """The first steps of series: how many, the law ahead of the next, and what they left open.
 
     `directions` are the infinite ones of each step, and `left` those that stay infinite once the
     following state is known, with the gain and the factor of the way back.
@@ -132,7 +140,7 @@ class Opening(NamedTuple):
     after: Vague
     directions: list[np.ndarray]
     left: list[np.ndarray]
-    log_likelihood: float
+    log_likelihood: np.ndarray
 
 
 def forth(
@@ -143,7 +151,7 @@ def forth(
     means, factors, ahead, C, D = kept
     directions: list[np.ndarray] = []
     left: list[np.ndarray] = []
-    total, T = 0.0, len(Y)
+    total, T = np.zeros(Y.shape[1]), len(Y)
     for t in range(T):
         ahead[t] = state.mean
         state, gained = update(state, Y[t], H[t % len(H)], R_root[t % len(R_root)])
@@ -167,13 +175,13 @@ def back(opening: Opening, kept: tuple[np.ndarray, ...]) -> list[np.ndarray]:
     """Smooth the first steps in place, given the one that follows; their infinite directions."""
     means, factors, ahead, C, D = kept
     found: list[np.ndarray] = []
-    n = means.shape[1]
+    T, _, n = means.shape
     directions = np.zeros((n, 0))
-    if opening.steps == len(means):
+    if opening.steps == T:
         directions = opening.directions[-1]
         found.append(directions)
-    for t in range(min(opening.steps, len(means) - 1) - 1, -1, -1):
-        means[t] += C[t] @ (means[t + 1] - ahead[t + 1])
+    for t in range(min(opening.steps, T - 1) - 1, -1, -1):
+        means[t] += (means[t + 1] - ahead[t + 1]) @ C[t].T
         factors[t] = lower(echelon(np.hstack([C[t] @ factors[t + 1], D[t]]), np.zeros(n)))
         scale = np.abs(C[t]) @ np.linalg.norm(directions, axis=1)
         scale += np.abs(opening.left[t]).sum(axis=1)

@@ -39,13 +39,14 @@ PATIENCE = 2.0  # seconds; to compile takes longer
 
 def _forward_cost(Y: np.ndarray, F: np.ndarray, *rest: Any) -> float:
     """About the microseconds that Python takes; covariances come to rest soon if all is seen."""
-    m, n = Y.shape[1], F.shape[-1]
-    moving = len(Y) if len(F) > 1 or np.isnan(Y).any() else min(len(Y), 30)
-    return len(Y) * (10 + m * n + n * n) + moving * (30 + 0.6 * (m + n) ** 3)
+    (T, G, m), n = Y.shape, F.shape[-1]
+    moving = T if len(F) > 1 or np.isnan(Y[:, 0]).any() else min(T, 30)
+    return G * T * (10 + m * n + n * n) + moving * (30 + 0.6 * (m + n) ** 3)
 
 
 def _backward_cost(means: np.ndarray, *rest: Any) -> float:
-    return len(means) * (5 + 1.3 * means.shape[1] ** 2)
+    T, G, n = means.shape
+    return G * T * (2 + 0.5 * n * n) + T * (3 + n * n)
 
 
 @jit(_nrt=False)
@@ -61,21 +62,14 @@ def _times_factor(M: np.ndarray, S: np.ndarray, out: np.ndarray, top: int, left:
 
 
 @jit(_nrt=False)
-def update(
-    y: np.ndarray,
-    H: np.ndarray,
-    R_root: np.ndarray,
-    mean: np.ndarray,
-    S: np.ndarray,
-    work: Work,
-) -> tuple[float, int]:
-    """Take in one observation: mean and S become those after it.
+def update(y: np.ndarray, H: np.ndarray, R_root: np.ndarray, S: np.ndarray, work: Work) -> int:
+    """Take in one observation: S becomes that after it.
 
-    Returns the log-likelihood of the observation and how many of its components were seen; their
-    factor L and the matrix G are left in the A of the work space.
+    Returns how many of its components were seen; their factor L and the matrix G are left in the A
+    of the work space.
     """
     m, n = H.shape
-    A, innovation, scale, size = work.A, work.innovation, work.scale, work.size
+    A, scale, size = work.A, work.scale, work.size
     for i in range(m + n):
         scale[i] = 0.0
     sizes(S, size)
@@ -83,21 +77,18 @@ def update(
     for i in range(m):
         if np.isnan(y[i]):
             continue
-        value = y[i]
         for j in range(m):
             A[seen, j] = R_root[i, j]
             scale[seen] += abs(R_root[i, j])
         for j in range(n):
-            value -= H[i, j] * mean[j]
             A[seen, m + j] = 0.0
             scale[seen] += abs(H[i, j]) * size[j]
         for k in range(n):
             for j in range(k + 1):
                 A[seen, m + j] += H[i, k] * S[k, j]
-        innovation[seen] = value
         seen += 1
     if seen == 0:
-        return 0.0, 0
+        return 0
     for i in range(n):
         scale[seen + i] = size[i]
         for j in range(m):
@@ -110,7 +101,23 @@ def update(
     for i in range(n):
         for j in range(n):
             S[i, j] = A[seen + i, rank + j] if j <= i else 0.0
-    return move(mean, A, innovation, seen), seen
+    return seen
+
+
+@jit(_nrt=False)
+def see(
+    y: np.ndarray, H: np.ndarray, mean: np.ndarray, A: np.ndarray, innovation: np.ndarray
+) -> float:
+    """Move a mean by an observation, with the L and G of `update`; the log-density of that."""
+    seen = 0
+    for i in range(len(y)):
+        if not np.isnan(y[i]):
+            value = y[i]
+            for j in range(len(mean)):
+                value -= H[i, j] * mean[j]
+            innovation[seen] = value
+            seen += 1
+    return move(mean, A, innovation, seen)
 
 
 @jit(_nrt=False)
@@ -137,28 +144,19 @@ def move(mean: np.ndarray, A: np.ndarray, innovation: np.ndarray, seen: int) -> 
 
 @jit(_nrt=False)
 def predict(
-    F: np.ndarray,
-    offset: np.ndarray,
-    Q_root: np.ndarray,
-    mean: np.ndarray,
-    S: np.ndarray,
-    work: Work,
-    C: np.ndarray,
-    D: np.ndarray,
+    F: np.ndarray, Q_root: np.ndarray, S: np.ndarray, work: Work, C: np.ndarray, D: np.ndarray
 ) -> None:
     """Go one step ahead, and keep the smoothing gain C and the factor D if these have rows."""
-    n = len(mean)
+    n = len(S)
     back = len(C) > 0
-    A, ahead, S_ahead, scale, size = work.A, work.following, work.S_ahead, work.scale, work.size
+    A, S_ahead, scale, size = work.A, work.S_ahead, work.scale, work.size
     for i in range(2 * n):
         scale[i] = 0.0
     sizes(S, size)
     _times_factor(F, S, A, 0, 0)
     for i in range(n):
-        ahead[i] = offset[i]
         scale[n + i] = size[i]
         for j in range(n):
-            ahead[i] += F[i, j] * mean[j]
             A[i, n + j] = Q_root[i, j]
             scale[i] += abs(F[i, j]) * size[j] + abs(Q_root[i, j])
             if back:
@@ -196,8 +194,8 @@ def forward(
     Q_root: np.ndarray,
     H: np.ndarray,
     R_root: np.ndarray,
-    first: np.ndarray,
     S_first: np.ndarray,
+    log_likelihood: np.ndarray,
     means: np.ndarray,
     factors: np.ndarray,
     ahead: np.ndarray,
@@ -205,71 +203,60 @@ def forward(
     D: np.ndarray,
     settled: np.ndarray,
     work: Work,
-) -> float:
-    """Filter one series; matrices have one entry, or one for each step.
+) -> None:
+    """Filter series of which the same is missing; matrices have one entry, or one for each step.
 
-    Fills the filtered means and factors, the means ahead of each observation, and, if these have
-    entries, the smoothing gains and their factors. Once a covariance has come to rest, and while
-    every component is seen, it is not computed again, and the step is marked as settled. Returns
-    the log-likelihood.
+    Series, means and offsets have an axis of steps, or one for all, and then one of series, or one
+    for all. The means ahead of the first step are given. Fills the filtered means and factors, the
+    other means ahead of an observation, and, if these have entries, the smoothing gains and their
+    factors; adds to the log-likelihoods. Once a covariance has come to rest, and while every
+    component is seen, it is not computed again, and the step is marked as settled.
     """
-    T, m = Y.shape
-    n = len(first)
-    mean, S = work.mean, work.S
-    put(first, mean)
+    T, G, m = Y.shape
+    n, S = len(S_first), work.S
     put_matrix(S_first, work.S_ahead)
     back = len(C) > 0
     constant = len(F) == len(Q_root) == len(H) == len(R_root) == 1
     rest, known = False, False  # whether the factor before is of a step in which all was seen
-    total = 0.0
     for t in range(T):
-        put(mean, ahead[t])
+        for i in range(m):
+            rest = rest and not np.isnan(Y[t, 0, i])
+        gain = work.gain if rest else work.A
         if rest:
-            for i in range(m):
-                value = Y[t, i]
-                for j in range(n):
-                    value -= H[0, i, j] * mean[j]
-                work.innovation[i] = value
-                rest = rest and not np.isnan(value)
-        if rest:
-            total += move(mean, work.gain, work.innovation, m)
             settled[t] = True
             put_matrix(factors[t - 1], factors[t])
         else:
             put_matrix(work.S_ahead, S)
-            gained, seen = update(Y[t], H[t % len(H)], R_root[t % len(R_root)], mean, S, work)
-            total += gained
+            seen = update(Y[t, 0], H[t % len(H)], R_root[t % len(R_root)], S, work)
             put_matrix(S, factors[t])
             rest = constant and seen == m and known and _same(S, work.before)
             known = constant and seen == m
             if known:
                 put_matrix(work.A, work.gain)
                 put_matrix(S, work.before)
-        put(mean, means[t])
+        for g in range(G):
+            put(ahead[t, g], means[t, g])
+            log_likelihood[g] += see(Y[t, g], H[t % len(H)], means[t, g], gain, work.innovation)
         if t + 1 == T:
             break
-        if rest and settled[t]:
+        for g in range(G):
             for i in range(n):
-                value = offset[t % len(offset), i]
+                value = offset[t % len(offset), g % offset.shape[1], i]
                 for j in range(n):
-                    value += F[0, i, j] * mean[j]
-                work.following[i] = value
-            if back:
-                put_matrix(C[t - 1], C[t])
-                put_matrix(D[t - 1], D[t])
-        else:
+                    value += F[t % len(F), i, j] * means[t, g, j]
+                ahead[t + 1, g, i] = value
+        if not settled[t]:
             predict(
                 F[t % len(F)],
-                offset[t % len(offset)],
                 Q_root[t % len(Q_root)],
-                mean,
                 S,
                 work,
                 C[t] if back else work.none,
                 D[t] if back else work.none,
             )
-        put(work.following, mean)
-    return total
+        elif back:
+            put_matrix(C[t - 1], C[t])
+            put_matrix(D[t - 1], D[t])
 
 
 @jit(_nrt=False, plain=_backward_cost, patience=PATIENCE)
@@ -282,14 +269,15 @@ def backward(
     settled: np.ndarray,
     work: Work,
 ) -> None:
-    """Smooth one series in place: filtered means and factors become smoothed ones."""
-    T, n = means.shape
+    """Smooth series in place: filtered means and factors become smoothed ones."""
+    T, G, n = means.shape
     A = work.A
     rest = False
     for t in range(T - 2, -1, -1):
-        for i in range(n):
-            for j in range(n):
-                means[t, i] += C[t, i, j] * (means[t + 1, j] - ahead[t + 1, j])
+        for g in range(G):
+            for i in range(n):
+                for j in range(n):
+                    means[t, g, i] += C[t, i, j] * (means[t + 1, g, j] - ahead[t + 1, g, j])
         if rest and settled[t]:
             put_matrix(factors[t + 1], factors[t])
             continue

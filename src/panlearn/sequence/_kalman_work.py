@@ -23,8 +23,6 @@ class Work(NamedTuple):
     size: np.ndarray
     exact: np.ndarray
     innovation: np.ndarray
-    mean: np.ndarray
-    following: np.ndarray
     S: np.ndarray
     S_ahead: np.ndarray
     before: np.ndarray
@@ -37,8 +35,7 @@ def make_work(m: int, n: int) -> Work:
     wide, factor = (max(m, n) + n, max(m, n) + n), (n, n)
     return Work(
         *(np.empty(wide), np.empty(wide), np.empty(wide[0]), np.empty(n), np.zeros(n)),
-        *(np.empty(m), np.empty(n), np.empty(n)),
-        *(np.empty(factor), np.empty(factor), np.empty(factor)),
+        *(np.empty(m), np.empty(factor), np.empty(factor), np.empty(factor)),
         *(np.empty((0, n)), np.empty(n, np.int64)),
     )
 

@@ -13,10 +13,11 @@ from panlearn.core.capabilities import ANYWHERE, Capabilities
 from panlearn.core.parameters import RandomState
 from panlearn.core.random import generator
 from panlearn.core.sequences import Kind
+from panlearn.core.sources import Sequences
 from panlearn.core.value import Value
 from panlearn.sequence._base import SequenceModel
 from panlearn.sequence._diffuse import Vague, advance, unbounded, update
-from panlearn.sequence._state_space import StateSpace, Walk, root
+from panlearn.sequence._state_space import StateSpace, Walk, alike, root, stacked
 from panlearn.sequence._state_space_parameters import FIELDS, controls, state_space
 
 
@@ -100,9 +101,11 @@ class LinearGaussianModel(SequenceModel):
         inputs = np.zeros((len(series.values), 0)) if control is None else controls(control, series)
         if inputs.shape[1] != p:
             raise ValueError(f"control has {inputs.shape[1]} columns, and the model {p}")
-        pairs = zip(series.offsets[:-1], series.offsets[1:], strict=True)
-        values = series.values.astype(float, copy=False)
-        return [model.walk(values[a:b], inputs[a:b], back=back) for a, b in pairs], single
+        pushed, walks = Sequences(inputs, series.offsets), dict[int, Walk]()
+        for members in alike(series, series.values.shape[1]):
+            walk = model.walk(stacked(series, members), stacked(pushed, members), back=back)
+            walks |= zip(members, walk, strict=True)
+        return [walks[s] for s in range(len(series))], single
 
     def _laws(self, walks: list[Walk], single: bool) -> tuple[Any, Any]:
         """Means and covariances, in the type that was learned from."""
@@ -328,8 +331,8 @@ class LinearGaussianModel(SequenceModel):
         m, n = model.H.shape[1:]
         first = model.first
         shape = (n_steps, model.B.shape[-1])
-        U = None if control is None else _numbers("control", control, shape)
-        pushes, Q, R = model.offsets(U), root(model.Q), root(model.R)
+        U = np.zeros(shape) if control is None else _numbers("control", control, shape)
+        pushes, Q, R = model.offsets(U[:, None])[:, 0], root(model.Q), root(model.R)
         noise, blur = rng.standard_normal((n_steps, n)), rng.standard_normal((n_steps, m))
         X, states = np.empty((n_steps, m)), np.empty((n_steps, n))
         state = first.mean + first.S @ noise[0] if n_steps else first.mean

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
+from panlearn.core.sources import Sequences
 from panlearn.sequence import _diffuse
 from panlearn.sequence._diffuse import Vague, unbounded
 from panlearn.sequence._kalman_kernels import backward, forward
 from panlearn.sequence._kalman_work import make_work
+
+# Series that share their covariances are walked together while they have no more steps than this.
+STEPS = 2**14
+# The least pivot of correlations whose range is not looked at.
+FULL = 1e-3
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
@@ -23,7 +32,12 @@ def root(covariance: np.ndarray) -> np.ndarray:
     """
     size = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0))
     unit = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(covariance / unit[..., :, None] / unit[..., None, :])
+    correlation = covariance / unit[..., :, None] / unit[..., None, :]
+    with contextlib.suppress(np.linalg.LinAlgError):
+        factor = np.linalg.cholesky(correlation)
+        if np.diagonal(factor, axis1=-2, axis2=-1).min(initial=1.0) > FULL:  # far from singular
+            return size[..., :, None] * factor
+    values, vectors = np.linalg.eigh(correlation)
     least = 10 * values.shape[-1] * np.finfo(float).eps
     spread = np.sqrt(np.where(values > least, values, 0.0))
     half = size[..., :, None] * vectors * spread[..., None, :]
@@ -37,18 +51,47 @@ def is_singular(factor: np.ndarray) -> bool:
     return bool((np.diag(factor) <= 1e-7 * np.linalg.norm(factor, axis=1)).any())
 
 
+def alike(X: Sequences, m: int) -> Iterator[np.ndarray]:
+    """Put series together that share their covariances: indices of as long ones.
+
+    Of the first m columns they miss the same entries.
+    """
+    holes = np.isnan(X.values[:, :m])
+    some = holes.any()
+    groups: dict[tuple[int, bytes], list[int]] = {}
+    for s, (a, b) in enumerate(itertools.pairwise(X.offsets.tolist())):
+        groups.setdefault((b - a, holes[a:b].tobytes() if some else b""), []).append(s)
+    for (length, _), members in groups.items():
+        at_once = max(1, STEPS // max(1, length))
+        for i in range(0, len(members), at_once):
+            yield np.array(members[i : i + at_once])
+
+
+def stacked(X: Sequences, members: np.ndarray) -> np.ndarray:
+    """Series of one length as an array, with axes of steps, series and components."""
+    start, stop = X.offsets[members[0]], X.offsets[members[0] + 1]
+    rows = np.arange(stop - start)[:, None] + X.offsets[members]
+    return np.asarray(X.values[rows], dtype=float)
+
+
 @dataclass(frozen=True)
 class Walk:
-    """What one series says of its states: means, factors of covariances, and the way back.
+    """What series say of their states: means, factors of covariances, and the way back.
 
+    Means have axes of steps, series and components; covariances are those of every series.
     After a diffuse start the first steps have directions of infinite variance.
     """
 
     means: np.ndarray
     factors: np.ndarray
     gains: np.ndarray
-    log_likelihood: float
+    log_likelihood: np.ndarray
     directions: list[np.ndarray]
+
+    def __iter__(self) -> Iterator[Walk]:
+        """Give the walk of each series, without an axis of them."""
+        for g, value in enumerate(self.log_likelihood):
+            yield replace(self, means=self.means[:, g].copy(), log_likelihood=value)
 
     @property
     def covariances(self) -> np.ndarray:
@@ -73,7 +116,7 @@ class Seen(NamedTuple):
     Y: np.ndarray
     H: np.ndarray
     R_root: np.ndarray
-    log_likelihood: float
+    log_likelihood: np.ndarray
 
 
 class Collapse(NamedTuple):
@@ -88,14 +131,14 @@ class Collapse(NamedTuple):
     show: np.ndarray
 
     def of(self, Y: np.ndarray) -> Seen:
-        """Collapse the observations of one series, none of them missing."""
-        white = linalg.solve_triangular(self.factor, Y.T, lower=True).T
-        kept = np.ascontiguousarray(white @ self.basis)
-        rest = white - kept @ self.basis.T
-        (m, n), T = self.basis.shape, len(Y)
-        value = -0.5 * np.vdot(rest, rest) - T * np.log(np.diag(self.factor)).sum()
+        """Collapse the observations of series, none of them missing."""
+        (T, _, m), n = Y.shape, len(self.show)
+        white = np.linalg.solve(self.factor, Y.reshape(-1, m).T).T
+        kept = white @ self.basis
+        rest = (white - kept @ self.basis.T).reshape(Y.shape)
+        value = -0.5 * np.einsum("tgi,tgi->g", rest, rest) - T * np.log(np.diag(self.factor)).sum()
         value -= 0.5 * T * (m - n) * np.log(2 * np.pi)
-        return Seen(kept, self.show[None], np.eye(n)[None], float(value))
+        return Seen(kept.reshape(T, -1, n), self.show[None], np.eye(n)[None], value)
 
 
 @dataclass(frozen=True)
@@ -116,7 +159,8 @@ class StateSpace:
     covariance: np.ndarray
 
     @cached_property
-    def _roots(self) -> tuple[np.ndarray, np.ndarray]:
+    def roots(self) -> tuple[np.ndarray, np.ndarray]:
+        """Factors of Q and R."""
         return root(self.Q), root(self.R)
 
     @cached_property
@@ -125,18 +169,18 @@ class StateSpace:
         m, n = self.H.shape[1:]
         if m <= n or len(self.H) > 1 or len(self.R) > 1:
             return None
-        factor = self._roots[1][0]
+        factor = self.roots[1][0]
         if is_singular(factor):
             return None
-        basis, show = linalg.qr(
-            linalg.solve_triangular(factor, self.H[0], lower=True), mode="economic"
-        )
+        basis, show = np.linalg.qr(np.linalg.solve(factor, self.H[0]))
         return Collapse(factor, basis, show)
 
     @cached_property
     def first(self) -> Vague:
         """The law of the first state, before anything is seen."""
         n = self.F.shape[-1]
+        if self.start == "known":
+            return Vague(self.mean, root(self.covariance), np.zeros((n, 0)))
         kinds = np.array([self.start] * n if isinstance(self.start, str) else self.start)
         known, still = np.flatnonzero(kinds == "known"), np.flatnonzero(kinds == "stationary")
         mean, covariance = np.where(kinds == "stationary", 0.0, self.mean), np.zeros((n, n))
@@ -145,38 +189,38 @@ class StateSpace:
             covariance[np.ix_(still, still)] = _stationary(self.F[0], self.Q[0], still)
         return Vague(mean, root(covariance), np.eye(n)[:, kinds == "diffuse"])
 
-    def offsets(self, U: np.ndarray | None) -> np.ndarray:
-        """What the control adds to the next state, of shape (1 or T, n)."""
-        if U is None or not self.B.shape[-1]:
-            return np.zeros((1, self.F.shape[-1]))
+    def offsets(self, U: np.ndarray) -> np.ndarray:
+        """What the control adds to the next states, of shape (T, G, n), or (1, 1, n) of nothing."""
+        if not self.B.shape[-1]:
+            return np.zeros((1, 1, self.F.shape[-1]))
         if len(self.B) == 1:
             return U @ self.B[0].T
-        return np.einsum("tij,tj->ti", self.B[: len(U)], U[: len(self.B)])
+        return np.einsum("tij,tgj->tgi", self.B[: len(U)], U[: len(self.B)])
 
-    def walk(self, Y: np.ndarray, U: np.ndarray | None, *, back: bool) -> Walk:
-        """Filter one series, and smooth it if asked."""
-        T, n = len(Y), self.F.shape[-1]
+    def walk(self, Y: np.ndarray, U: np.ndarray, *, back: bool) -> Walk:
+        """Filter series that are `alike`, and smooth them if asked."""
+        (T, G, _), n = Y.shape, self.F.shape[-1]
         self._require_steps(T)
-        Q_root, R_root = self._roots
-        means, factors, ahead = np.empty((T, n)), np.empty((T, n, n)), np.empty((T, n))
+        Q_root, R_root = self.roots
+        means, factors, ahead = np.empty((T, G, n)), np.empty((T, n, n)), np.empty((T, G, n))
         C, D = np.empty((2, T if back else 0, n, n))
         settled = np.zeros(T, np.bool_)
-        seen = Seen(np.ascontiguousarray(Y - self.d, dtype=float), self.H, R_root, 0.0)
-        if self._collapse is not None and not np.isnan(Y).any():
+        seen = Seen(Y - self.d, self.H, R_root, np.zeros(G))
+        if self._collapse is not None and not np.isnan(Y[:, 0]).any():
             seen = self._collapse.of(seen.Y)
         matrices = (self.F, self.offsets(U), Q_root, seen.H, seen.R_root)
         kept, value, directions = (means, factors, ahead, C, D), seen.log_likelihood, []
-        opening = _diffuse.Opening(0, self.first, [], [], 0.0)
+        opening = _diffuse.Opening(0, self.first, [], [], value)
         if self.first.B.shape[1]:
             opening = _diffuse.forth(seen.Y, matrices, self.first, kept)
             value, directions = value + opening.log_likelihood, opening.directions
         t = opening.steps
         if t < T:
             later = [M[t:] if len(M) > t else M[-1:] for M in matrices]
-            work = make_work(seen.Y.shape[1], n)
-            rest = (*(part[t:] for part in kept), settled[t:], work)
+            ahead[t], S = opening.after[:2]
+            rest = (*(part[t:] for part in kept), settled[t:], make_work(seen.Y.shape[-1], n))
             run: Any = forward
-            value += run(seen.Y[t:], *later, *opening.after[:2], *rest)
+            run(seen.Y[t:], *later, S, value, *rest)
             if back:
                 backward(*rest)
         if back and t:

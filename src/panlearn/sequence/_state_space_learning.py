@@ -13,7 +13,7 @@ from panlearn.core.gaussian import by_pattern
 from panlearn.core.sources import Sequences
 from panlearn.core.statistics import Sums
 from panlearn.core.threads import one_blas_thread
-from panlearn.sequence._state_space import StateSpace, Walk, is_singular, root
+from panlearn.sequence._state_space import StateSpace, Walk, alike, is_singular, root, stacked
 
 # The least eigenvalue of a learned covariance, beside its largest and that of its start.
 FLOOR = 1e-10
@@ -45,81 +45,86 @@ def expect(at: StateSpace, X: Sequences, y: Any, weight: Any) -> StateMoments:
     total: Any = 0
     short = len(X) > 0 and np.diff(X.offsets).max() * X.values.shape[1] < SHORT
     with one_blas_thread(short):
-        for s in range(len(X)):
-            values = np.asarray(X.values[X.offsets[s] : X.offsets[s + 1]], dtype=float)
-            moments = _moments(at, values)
-            total = total + (moments if weight is None else moments * float(weight[s]))
+        for members in alike(X, at.H.shape[1]):
+            weights = np.ones(len(members)) if weight is None else weight[members].astype(float)
+            total = total + _moments(at, stacked(X, members), weights)
     return total
 
 
-def _moments(at: StateSpace, values: np.ndarray) -> StateMoments:
-    m = at.H.shape[1]
-    Y, U = values[:, :m], values[:, m:]
+def _moments(at: StateSpace, values: np.ndarray, weight: np.ndarray) -> StateMoments:
+    """The moments of series that are alike, each with its weight."""
+    m, n = at.H.shape[1:]
+    Y, U = values[..., :m], values[..., m:]
     walk = at.walk(Y, U, back=True)
     if any(B.shape[1] for B in walk.directions):
         raise ValueError(
             "a series leaves part of its diffuse first state open, so nothing can be learned from "
             'it: leave it out, or set start="known"'
         )
-    M, S, T = walk.means, walk.factors, len(Y)
-    rows = np.swapaxes(S, 0, 1).reshape(S.shape[1], -1)  # so that Σ S Sᵀ is one product
-    n = M.shape[1]
-    second = M.T @ M + rows @ rows.T
-    last = np.outer(M[-1], M[-1]) + S[-1] @ S[-1].T
-    first = np.outer(M[0], M[0]) + S[0] @ S[0].T
-    across = M[1:].T @ M[:-1] + np.einsum("tij,tkj->ik", walk.covariances[1:], walk.gains[: T - 1])
-    Z = np.hstack([M, U])
-    before = Z[:-1].T @ Z[:-1]
+    M, S, T, count = walk.means, walk.factors, len(Y), float(weight.sum())
+    weighted = weight[:, None] * M
+    first, last = (weighted[t].T @ M[t] + count * S[t] @ S[t].T for t in (0, -1))
+    observed, shown, shower = _observation_moments(at, Y, walk, weight)
+    second = shower[:n, :n]
+    Z = np.concatenate([M, U], axis=2)[:-1]
+    before = _product(weight[:, None] * Z, Z)
     before[:n, :n] = second - last
-    observed, shown, shower = _observation_moments(at, Y, walk)
+    across = _product(weighted[1:], Z)
+    across[:, :n] += count * np.einsum("tij,tkj->ik", walk.covariances[1:], walk.gains[: T - 1])
     return StateMoments(
-        weight=float(T),
-        log_likelihood=walk.log_likelihood,
-        starts=1.0,
-        first=M[0],
+        weight=count * T,
+        log_likelihood=float(weight @ walk.log_likelihood),
+        starts=count,
+        first=weight @ M[0],
         first_second=first,
-        moves=float(T - 1),
+        moves=count * (T - 1),
         following=second - first,
-        across=np.hstack([across, M[1:].T @ U[:-1]]),
+        across=across,
         before=before,
-        seen=float(T),
+        seen=count * T,
         observed=observed,
         shown=shown,
         shower=shower,
     )
 
 
+def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Σ a bᵀ over the steps of series."""
+    return A.reshape(-1, A.shape[-1]).T @ B.reshape(-1, B.shape[-1])
+
+
 def _observation_moments(
-    at: StateSpace, Y: np.ndarray, walk: Walk
+    at: StateSpace, Y: np.ndarray, walk: Walk, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Moments of y, with q = (x, 1), where what is missing is y = A x + b + noise of covariance W.
 
-    Rows with the same components missing share A and W.
+    Steps with the same components missing share A and W.
     """
     m, n = at.H.shape[1:]
-    H, d, R = at.H[0], at.d, at.R[0]
+    H, d, R, count = at.H[0], at.d, at.R[0], weight.sum()
     observed, shown, shower = np.zeros((m, m)), np.zeros((m, n + 1)), np.zeros((n + 1, n + 1))
-    for here, known in by_pattern(Y):
+    for here, known in by_pattern(Y[:, 0]):
+        M, S, b = walk.means[here], walk.factors[here], Y[here]
+        rows = np.swapaxes(S, 0, 1).reshape(n, -1)  # so that Σ S Sᵀ is one product
+        Q = np.concatenate([M, np.ones((*M.shape[:2], 1))], axis=2)
+        weighted = weight[:, None] * Q
+        second = _product(weighted, Q)
+        second[:n, :n] += count * rows @ rows.T
         gone = ~known
-        M, S = walk.means[here], walk.factors[here]
-        rows = np.swapaxes(S, 0, 1).reshape(n, -1)
-        second = np.empty((n + 1, n + 1))
-        second[:n, :n] = M.T @ M + rows @ rows.T
-        second[:n, n] = second[n, :n] = M.sum(axis=0)
-        second[n, n] = len(M)
-        A, W, b = np.zeros((m, n)), np.zeros((m, m)), np.where(gone, 0.0, Y[here])
         if gone.any():
             link = np.zeros((gone.sum(), known.sum()))
             if known.any():
                 inverse = np.linalg.pinv(R[np.ix_(known, known)], hermitian=True)  # R may be zero
                 link = R[np.ix_(gone, known)] @ inverse
+            A, W = np.zeros((m, n)), np.zeros((m, m))
             A[gone] = H[gone] - link @ H[known]
             W[np.ix_(gone, gone)] = R[np.ix_(gone, gone)] - link @ R[np.ix_(known, gone)]
-            b[:, gone] = d[gone] + (b[:, known] - d[known]) @ link.T
-        Q = np.hstack([M, np.ones((len(M), 1))])
-        shown += A @ second[:n] + b.T @ Q
-        cross = A @ M.T @ b
-        observed += A @ second[:n, :n] @ A.T + cross + cross.T + b.T @ b + len(M) * W
+            b[..., gone] = d[gone] + (b[..., known] - d[known]) @ link.T
+            shown += A @ second[:n]
+            cross = A @ _product(weighted[..., :n], b)
+            observed += A @ second[:n, :n] @ A.T + cross + cross.T + count * len(here) * W
+        shown += _product(b, weighted)
+        observed += _product(weight[:, None] * b, b)
         shower += second
     return observed, shown, shower
 
@@ -139,7 +144,9 @@ class Learner:
             "initial_covariance": model.covariance,
         }
         self._scales = {name: float(np.abs(value).max()) for name, value in start.items()}
-        self._ranges = {name: _range(value, free[name]) for name, value in start.items()}
+        self._ranges = {
+            name: _range(root(np.where(free[name], value, 0.0))) for name, value in start.items()
+        }
 
     def maximise(self, at: StateSpace, s: StateMoments) -> StateSpace:
         """The parameters that the expected moments ask for."""
@@ -156,7 +163,7 @@ class Learner:
             n = at.F.shape[-1]
             move = np.hstack([at.F[0], at.B[0]])
             mask = np.hstack([free["transition"], free["control"]])
-            move = _regress(move, mask, s.across, s.before, at.Q[0])
+            move = _regress(move, mask, s.across, s.before, at.roots[0][0])
             left = _residual(move, s.following, s.across, s.before) / s.moves
             changed["F"], changed["B"] = move[None, :, :n].copy(), move[None, :, n:].copy()
             changed["Q"] = self._part("transition_covariance", left, at.Q[0])[None]
@@ -164,7 +171,7 @@ class Learner:
             n = at.H.shape[-1]
             show = np.column_stack([at.H[0], at.d])
             mask = np.column_stack([free["observation"], free["observation_offset"]])
-            show = _regress(show, mask, s.shown, s.shower, at.R[0])
+            show = _regress(show, mask, s.shown, s.shower, at.roots[1][0])
             left = _residual(show, s.observed, s.shown, s.shower) / s.seen
             changed["H"], changed["d"] = show[None, :, :n].copy(), show[:, n].copy()
             changed["R"] = self._part("observation_covariance", left, at.R[0])[None]
@@ -178,39 +185,44 @@ class Learner:
         if not free.all():
             found = np.where(free, found, 0.0)
         basis = self._ranges[name]
-        inner = basis.T @ found @ basis
-        values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+        inner = found if basis is None else basis.T @ found @ basis
+        inner = (inner + inner.T) / 2
+        values, vectors = np.linalg.eigh(inner)
         least = FLOOR * max(float(values.max(initial=0.0)), self._scales[name])
-        axes = basis @ vectors
-        lifted = (axes * np.maximum(values, least)) @ axes.T
-        return np.where(free, (lifted + lifted.T) / 2, given)
+        if basis is not None or values.min(initial=least) < least:
+            axes = vectors if basis is None else basis @ vectors
+            inner = (axes * np.maximum(values, least)) @ axes.T
+            inner = (inner + inner.T) / 2
+        return np.where(free, inner, given)
 
 
-def _range(covariance: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the range of the free part of a covariance."""
-    factor = root(np.where(free, covariance, 0.0))
-    return linalg.orth(factor) if is_singular(factor) else np.eye(len(factor))
+def _range(factor: np.ndarray) -> np.ndarray | None:
+    """An orthonormal basis of the range of a covariance, from its factor; None if that is all."""
+    return linalg.orth(factor) if is_singular(factor) else None
 
 
 def _regress(
-    given: np.ndarray, free: np.ndarray, across: np.ndarray, before: np.ndarray, noise: np.ndarray
+    given: np.ndarray, free: np.ndarray, across: np.ndarray, before: np.ndarray, factor: np.ndarray
 ) -> np.ndarray:
-    """The free entries of the matrix Θ that minimises tr N⁻¹ (Θ G Θᵀ - 2 Θ Aᵀ), others as given."""
+    """The free entries of the matrix Θ that minimises tr N⁻¹ (Θ G Θᵀ - 2 Θ Aᵀ), others as given.
+
+    The factor is that of the covariance N of the noise.
+    """
     if not free.any():
         return given
     # a step from what is given, in units of the moments: where they say nothing, it stays
     size = np.sqrt(np.maximum(np.diag(before), 1e-300))
     across, before = (across - given @ before) / size, before / np.outer(size, size)
-    basis = _range(noise, np.array(True))
+    basis = _range(factor)
     if free.all():
         found = across @ np.linalg.pinv(before, rcond=FLOOR, hermitian=True)
-        return given + basis @ (basis.T @ found) / size
-    precision = np.linalg.pinv(noise, hermitian=True)
+        return given + (found if basis is None else basis @ (basis.T @ found)) / size
+    precision = np.linalg.pinv(factor @ factor.T, hermitian=True)
     chosen = np.flatnonzero(free.ravel())
     system = np.kron(precision, before)[np.ix_(chosen, chosen)]
     target = (precision @ across).ravel()[chosen]
-    if basis.shape[1] < len(noise):  # what has no noise is exact, and may not move
-        fixed = np.kron(np.eye(len(noise)) - basis @ basis.T, np.eye(len(before)))[:, chosen]
+    if basis is not None:  # what has no noise is exact, and may not move
+        fixed = np.kron(np.eye(len(factor)) - basis @ basis.T, np.eye(len(before)))[:, chosen]
         ways = linalg.null_space(fixed)
         found = ways @ linalg.lstsq(ways.T @ system @ ways, ways.T @ target)[0]
     else:
