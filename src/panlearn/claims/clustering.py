@@ -98,7 +98,7 @@ def an_iteration_measures_n_times_k_distances() -> Iterator[Evidence]:
         memory["least"] = np.nan  # of rows that have not been looked at
         moves, drift = None, np.zeros(k)
         looked, wrong = [], 0
-        for _ in range(12):
+        for _ in range(20):
             kept = memory["least"] - drift[memory["label"]]
             labels, _ = assign(X, None, centres, np.zeros(3), memory=memory, moves=moves)
             looked.append(k * int((memory["least"] != kept).sum()))
