@@ -53,6 +53,49 @@ def test_threads_are_left_to_the_next_map_of_as_many():
     assert meet(3) == first
 
 
+def test_the_thread_that_asks_does_a_share_of_a_list():
+    assert threading.get_ident() in meet(2)
+
+
+def test_an_error_waits_for_the_results_before_it_whoever_made_them():
+    """One of the two calls is that of the thread that asks."""
+    second = threading.Event()
+
+    def fail(i):
+        if i == 0:
+            assert second.wait(60)
+            return "first"
+        second.set()
+        raise ZeroDivisionError
+
+    with threads(2) as run:
+        results = run(fail, [0, 1])
+        assert next(results) == "first"
+        with pytest.raises(ZeroDivisionError):
+            next(results)
+
+
+class Stop(BaseException):
+    """As an interrupt: no error that a call may have."""
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_what_is_no_error_ends_it_at_once_where_one_asks_and_is_told_by_others(here):
+    begun, meeting, main = [], threading.Barrier(2, timeout=60), threading.current_thread()
+
+    def stop(i):
+        begun.append(i)
+        if i < 2:
+            meeting.wait()
+        if (threading.current_thread() is main) == here:
+            raise Stop
+        time.sleep(0.05)
+
+    with pytest.raises(Stop), threads(2) as run:
+        list(run(stop, range(200)))
+    assert len(begun) < 10
+
+
 def test_maps_within_maps_have_threads_of_their_own():
     meet(2)  # which leaves two
     with threads(2) as run:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -85,7 +85,9 @@ def threads(n_jobs: int | None = -1) -> Iterator[OrderedMap]:
 class _Crew:
     """The threads of a context: those that the last of as many has left, or new ones.
 
-    To start a thread takes up to a millisecond, as long as a whole answer about many rows.
+    To start a thread takes up to a millisecond, as long as a whole answer about many rows. Of a
+    list the thread that asks does a share itself: if it slept, the system might wake two others on
+    the core that it left, and leave them there for longer than their work takes.
     """
 
     spare: ClassVar[dict[int, ThreadPoolExecutor]] = {}
@@ -94,34 +96,93 @@ class _Crew:
         self._count = count
         self._pool: ThreadPoolExecutor | None = None  # till it is needed
         self._under_way: list[deque[Future]] = []
+        self._open: list[deque[_Call]] = []
 
     def map(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
         """See `threads`."""
-        ahead = len(items) if isinstance(items, Sized) else self._count
-        if self._count == 1 or ahead < 2:
+        if self._count == 1 or (isinstance(items, Sized) and len(items) < 2):
             yield from map(function, items)
             return
         if self._pool is None:  # nobody else has it meanwhile, so that maps within maps do not wait
             self._pool = self.spare.pop(self._count, None) or ThreadPoolExecutor(self._count)
-        under_way: deque[Future[R]] = deque()
+        under_way: deque[Future] = deque()
         self._under_way = [*filter(None, self._under_way), under_way]  # what is done is forgotten
+        if isinstance(items, Sized):
+            yield from self._share(self._pool, function, items, under_way)
+            return
         for item in items:
             under_way.append(self._pool.submit(copy_context().run, function, item))
-            if len(under_way) > ahead:
+            if len(under_way) > self._count:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
+
+    def _share(
+        self,
+        pool: ThreadPoolExecutor,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        helpers: deque[Future],
+    ) -> Iterator[R]:
+        """Do all calls with the help of as many threads less one."""
+        calls = deque(_Call(function, item) for item in items)
+        todo = deque(calls)
+        self._open = [*filter(None, self._open), todo]
+        helpers.extend(pool.submit(_help, todo) for _ in range(min(self._count, len(calls)) - 1))
+        while calls:
+            first = calls.popleft()
+            while not first.result.done():
+                if not _take(todo, Exception):
+                    wait([first.result])
+            yield first.result.result()
+        helpers.clear()
 
     def leave(self) -> None:
         """Wait for the calls under way, begin no other, and leave the threads to the next."""
         if self._pool is None:
             return
+        for todo in self._open:
+            todo.clear()
         left = [future for futures in self._under_way for future in futures]
         for future in left:
             future.cancel()
         wait(left)
         if self.spare.setdefault(self._count, self._pool) is not self._pool:
             self._pool.shutdown(wait=False)
+
+
+class _Call(Generic[T, R]):
+    """A function of an item, for whichever thread takes it, and what came of it."""
+
+    def __init__(self, function: Callable[[T], R], item: T) -> None:
+        self._context, self._function, self._item = copy_context(), function, item
+        self.result: Future[R] = Future()
+
+    def run(self, caught: type[BaseException]) -> bool:
+        """Call it, and tell whether it went well; what is not caught comes out here."""
+        try:
+            self.result.set_result(self._context.run(self._function, self._item))
+        except caught as error:
+            self.result.set_exception(error)
+            return False
+        return True
+
+
+def _take(todo: deque[_Call], caught: type[BaseException]) -> bool:
+    """Make the next call that no thread has; after an error nobody asks for those behind it."""
+    try:
+        call = todo.popleft()
+    except IndexError:
+        return False
+    if not call.run(caught):
+        todo.clear()
+    return True
+
+
+def _help(todo: deque[_Call]) -> None:
+    """Make calls until there are none left."""
+    while _take(todo, BaseException):
+        pass
 
 
 if hasattr(os, "register_at_fork"):  # a child has none of the threads
