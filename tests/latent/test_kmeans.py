@@ -56,7 +56,7 @@ def test_rows_that_remember_are_assigned_by_the_definition(rng, scale, offset):
     settled = []
     for step in (1.0, 0.3, 0.05, 0.01, 0.0):
         labels, distance = nearest(X, centres)
-        remembered = memory["most"] < memory["least"]
+        remembered = memory["gap"] > 0
         now = Assigned.of(scale * X, weight, scale * centres, scale * origin, memory, moves)
         seen = now if seen is None else seen + now
         settled.append(np.mean(remembered & (memory["label"] == labels)))
@@ -69,8 +69,8 @@ def test_rows_that_remember_are_assigned_by_the_definition(rng, scale, offset):
             np.testing.assert_allclose(seen.total[j], total, atol=1e-9 * scale)
         others = np.sort(((X[:, None] - centres[None]) ** 2).sum(axis=2), axis=1)[:, 1]
         if moves is not None:  # else it may have been found by products that nobody remembers
-            assert (memory["least"] <= scale * np.sqrt(others) * (1 + 1e-9)).all()
-            assert (memory["most"] >= scale * np.sqrt(distance) * (1 - 1e-9)).all()
+            gap = scale * (np.sqrt(others) - np.sqrt(distance))
+            assert (memory["gap"] <= gap + 1e-9 * scale).all()
         size = step * rng.random(12)
         direction = rng.normal(size=(12, 4))
         direction *= (size / np.linalg.norm(direction, axis=1))[:, None]
@@ -244,3 +244,14 @@ def test_an_objective_that_falls_to_nothing_is_not_below_zero(rng):
     history = model.history_["inertia"]
     assert len(history) > 1
     assert 0 <= history[-1] < 1e-20 * history[0]
+
+
+@pytest.mark.filterwarnings("ignore:KMeans did not converge")
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_the_change_is_the_movement_relative_to_the_variance(rng, offset):
+    X, weight = offset + rng.normal(size=(80, 3)) * [1.0, 4.0, 0.2], rng.integers(0, 4, 80)
+    start = X[:5] + 3 * rng.normal(size=(5, 3))
+    model = KMeans(5, init=start, n_init=1, max_iter=1).fit(X, sample_weight=weight)
+    moved = ((model.cluster_centers_ - start) ** 2).sum()
+    expected = moved / np.repeat(X, weight, axis=0).var(axis=0).mean()
+    assert model.history_["change"][0] == pytest.approx(expected, rel=1e-6)

@@ -87,26 +87,26 @@ def two_forms_of_the_objective() -> Iterator[Evidence]:
 def an_iteration_measures_n_times_k_distances() -> Iterator[Evidence]:
     """An iteration costs O(nkd): the first looks at all n k distances, twice as many for twice n.
 
-    Later ones look at fewer: a row remembers how near any other centre may have come, and where
-    that settles its label, it is passed over. Which rows were looked at shows in what they
-    remember; the labels are those of the nearest centres all the same.
+    Later ones look at fewer: a row remembers how much nearer its centre is than any other, and
+    while the moves of the centres leave some of that, it is passed over. Which rows were looked at
+    shows in what they remember; the labels are those of the nearest centres all the same.
     """
     k, first = 4, {}
     for n in (2400, 4800):  # fewer would go through one product, and nothing be remembered
         X = _rows(n)
         centres, memory = X[:k].copy(), np.zeros(n, Memory)
-        memory["least"] = np.nan  # of rows that have not been looked at
-        moves, drift = None, np.zeros(k)
+        memory["gap"] = np.nan  # of rows that have not been looked at
+        moves, closed = None, np.zeros(k)
         looked, wrong = [], 0
         for _ in range(20):
-            kept = memory["least"] - drift[memory["label"]]
+            kept = memory["gap"] - closed[memory["label"]]
             labels, _ = assign(X, None, centres, np.zeros(3), memory=memory, moves=moves)
-            looked.append(k * int((memory["least"] != kept).sum()))
+            looked.append(k * int((~(np.abs(memory["gap"] - kept) < 1e-9)).sum()))
             nearest = ((X[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
             wrong += int((labels != nearest).sum())
             means = np.stack([X[labels == j].mean(axis=0) for j in range(k)])
             moves = np.linalg.norm(means - centres, axis=1)
-            drift = np.array([np.delete(moves, j).max() for j in range(k)])
+            closed = moves + np.array([np.delete(moves, j).max() for j in range(k)])
             centres = means
         first[n] = looked[0]
         yield equal(f"distances of {n} rows and n k", looked[0], k * n)

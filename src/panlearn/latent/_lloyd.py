@@ -1,9 +1,9 @@
 r"""Lloyd's two steps: assign rows to their nearest centres, and sum them up.
 
-Rows in memory remember their centre, an upper bound on the distance from it and a lower bound on
-that from any other. When the centres move, the one rises by the move of the centre and the other
-sinks by the longest move of the others, and while they do not meet a row keeps its centre, unlooked
-(Hamerly); the sums change by the rows that go elsewhere. The others of a chunk go through
+Rows in memory remember their centre, and how much nearer it is than any other, at least. When the
+centres move, that gap closes by the move of the centre and the longest move of the others, and
+while it is open a row keeps its centre, unlooked (Hamerly, who keeps its two ends); the sums change
+by the rows that go elsewhere. The others of a chunk go through
 one matrix product with all centres in single precision; where its rounding could hide the nearest
 centre the row is scored again in double, so the answer is that of double precision throughout.
 
@@ -25,8 +25,8 @@ from panlearn.latent._lloyd_kernel import assign_open
 
 SMALL = 1 << 17  # multiplications up to which to compile would take longer than it saves
 
-Memory = np.dtype([("label", np.int32), ("most", np.float64), ("least", np.float64)], align=True)
-"""What a row remembers: its centre, how far it is at most, and how far all others are at least."""
+Memory = np.dtype([("label", np.int32), ("gap", np.float64)], align=True)
+"""What a row remembers: its centre, and how much farther all others are, at least."""
 
 
 @dataclass(frozen=True)
@@ -70,27 +70,12 @@ class Assigned(Sums):
         grown = (step * (2 * (size * centres - self.total) + size * step)).sum()
         return replace(self, weight=0.0, inertia=self.inertia + float(grown))
 
-
-@dataclass(frozen=True)
-class Spread(Sums):
-    """Weight, sum and squared size of the rows less an origin, for their mean variance."""
-
-    weight: float
-    total: np.ndarray
-    square: float
-
-    @classmethod
-    def of(cls, X: Any, weight: Any, origin: np.ndarray) -> Self:
-        """Sum up a batch."""
-        rows = (X.toarray() if sparse.issparse(X) else X) - origin
-        w = np.ones(len(rows)) if weight is None else weight.astype(float)
-        return cls(float(w.sum()), w @ rows, float(w @ np.einsum("ij,ij->i", rows, rows)))
-
-    @property
-    def variance(self) -> float:
-        """The mean variance of a feature."""
-        mean = self.total / self.weight
-        return max(self.square / self.weight - float(mean @ mean), 0.0) / len(mean)
+    def variance(self, centres: np.ndarray) -> float:
+        """The mean variance of a feature of the rows, from their centres, less `origin`."""
+        size = self.count[:, None]
+        square = self.inertia + float((centres * (2 * self.total - size * centres)).sum())
+        mean = self.total.sum(axis=0) / self.weight
+        return max(square / self.weight - float(mean @ mean), 0.0) / len(mean)
 
 
 @dataclass(frozen=True)
@@ -170,14 +155,14 @@ def assign(
         inertia = _assign_few(X, weight, moved, half, origin, count, total, memory["label"])
         return memory["label"], inertia
     if moves is None:
-        memory["label"], moves = -1, np.zeros(k)
+        memory["label"], memory["gap"], moves = -1, -1.0, np.zeros(k)
     step = 4096 if sparse.issparse(X) else n  # sparse rows are made dense a few at a time
     for start in range(0, n, max(step, 1)):
         part = slice(start, start + step)
         rows = X[part].toarray() if sparse.issparse(X) else X
         rows = rows if rows.dtype in (np.float64, np.float32) else rows.astype(float)
         w = np.ones(rows.shape[0]) if weight is None else weight[part].astype(float, copy=False)
-        kept = memory["label"][part], memory["most"][part], memory["least"][part]
+        kept = memory["label"][part], memory["gap"][part]
         rows = np.ascontiguousarray(rows)
         inertia += assign_open(rows, w, moved, half, origin, moves, count, total, *kept)
     return memory["label"], inertia

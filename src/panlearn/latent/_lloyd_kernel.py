@@ -21,14 +21,13 @@ def assign_open(
     count: np.ndarray,
     total: np.ndarray,
     labels: np.ndarray,  # -1 of rows that have not been assigned
-    most: np.ndarray,
-    least: np.ndarray,
+    gaps: np.ndarray,  # how much nearer that centre is than any other: below 0 it is not known
 ) -> float:
-    """argmin_j ½|c_j|² - x·c_j of the rows whose bounds do not settle it; Σ w |x - c|²."""
+    """argmin_j ½|c_j|² - x·c_j of the rows whose gap has closed; Σ w |x - c|²."""
     n, d = X.shape
     k = half.shape[0]
-    drift = np.empty(k)  # the longest move of the other centres, for each
-    _longest_of_others(moves, drift)
+    loss = np.empty(k)
+    _most_closed(moves, loss)
     # the longest centre has length 1 in single precision
     longest, short, short_half = 0.0, np.empty((k, d), np.float32), np.empty(k, np.float32)
     for j in range(k):
@@ -48,14 +47,9 @@ def assign_open(
     while ahead < n:
         m = 0
         while ahead < n and m < CHUNK:
-            own = labels[ahead]
+            gaps[ahead] -= loss[labels[ahead]]
             place[m] = ahead
-            if own < 0:
-                m += 1
-            else:
-                most[ahead] += moves[own]
-                least[ahead] -= drift[own]
-                m += not most[ahead] * (1 + SLACK) < least[ahead]
+            m += not gaps[ahead] > 0
             ahead += 1
         for a in range(m):
             i, size2 = place[a], 0.0
@@ -88,12 +82,12 @@ def assign_open(
                 best[a] = -1
         for a in range(m):
             i, own, old = place[a], best[a], labels[place[a]]
-            most[i], least[i] = near[a], beyond[a]
             if own < 0:
                 own, other = _in_double(rows[a], centres, half)
                 slack = SLACK * (square[a] + longest**2)
-                least[i] = np.sqrt(max(square[a] + 2 * other - slack, 0.0))
-                most[i] = np.sqrt(_squared_distance(rows[a], centres[own]))
+                beyond[a] = np.sqrt(max(square[a] + 2 * other - slack, 0.0))
+                near[a] = np.sqrt(_squared_distance(rows[a], centres[own]))
+            labels[i], gaps[i] = own, beyond[a] - near[a] * (1 + SLACK)
             if own != old:
                 w, distance = weight[i], _squared_distance(rows[a], centres[own])
                 inertia += w * distance
@@ -105,12 +99,12 @@ def assign_open(
                     count[old] -= w
                     for j in range(d):
                         total[old, j] -= w * rows[a, j]
-                labels[i], most[i] = own, np.sqrt(distance)
     return inertia
 
 
 @jit
-def _longest_of_others(moves: np.ndarray, drift: np.ndarray) -> None:
+def _most_closed(moves: np.ndarray, loss: np.ndarray) -> None:
+    """For each centre the most that it and another can have come nearer to each other's rows."""
     first = second = 0.0
     for move in moves:
         if move > first:
@@ -118,7 +112,7 @@ def _longest_of_others(moves: np.ndarray, drift: np.ndarray) -> None:
         elif move > second:
             second = move
     for j in range(len(moves)):
-        drift[j] = first if moves[j] < first else second
+        loss[j] = (moves[j] + (first if moves[j] < first else second)) * (1 + SLACK)
 
 
 @jit(fastmath={"reassoc", "contract"})

@@ -29,7 +29,7 @@ from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
-from panlearn.latent._lloyd import Assigned, Farthest, Memory, Spread, assign, is_small
+from panlearn.latent._lloyd import Assigned, Farthest, Memory, assign, is_small
 from panlearn.latent._nearest import distances, nearest
 
 SMALL = 1 << 19  # numbers in all rows
@@ -169,11 +169,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         """The clusters of the best start."""
         starts = self._starts(rows)
         origin = starts[0].mean(axis=0)
-        spread = map_reduce(lambda X, y, w: Spread.of(X, w, origin), rows).variance
-        scale = spread if spread > 0 else 1.0
 
         def run(estimator: Any, start: np.ndarray) -> _Clusters:
-            return _lloyd(estimator, rows, start, origin, scale)
+            return _lloyd(estimator, rows, start, origin)
 
         return best_of(self, rows, starts, run, lambda result: -result.rows.inertia)
 
@@ -358,9 +356,7 @@ class _Clusters(NamedTuple):
     labels: np.ndarray | None
 
 
-def _lloyd(
-    estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray, scale: float
-) -> _Clusters:
+def _lloyd(estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray) -> _Clusters:
     """Alternate assignment and means."""
     memory, given, kept = None, rows, False
     if isinstance(rows, ArrayRows):  # each block brings what its rows remember in the place of y
@@ -370,7 +366,7 @@ def _lloyd(
             weight = np.ones(len(memory)) if weight is None else weight.astype(float, copy=False)
         rows = ArrayRows(rows.X, memory, weight)
     last: Assigned | None = None
-    before = centres
+    before, scale = centres, 0.0
 
     def assigned(moves: np.ndarray | None = None) -> Assigned:
         at = centres
@@ -380,6 +376,7 @@ def _lloyd(
         for _ in loop:
             if last is None or not kept:
                 now = whole = assigned()
+                scale = scale or whole.variance(centres - origin) or 1.0
             else:
                 step = centres - before
                 now = last.moved(before - origin, step) + assigned(np.sqrt((step**2).sum(axis=1)))
