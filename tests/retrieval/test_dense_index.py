@@ -191,3 +191,17 @@ def test_small_and_saved_approximate_indexes(rng, tmp_path):
     assert tiny.add(X[:4]).search(X[2:3], 1)[0].ids.tolist() == [2]
     with pytest.raises(ValueError, match="n_probe"):
         IVF(n_probe=0)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_centres_are_the_means_of_their_lists_and_of_length_one_for_cosines(metric, rng):
+    X = np.repeat([[4.0, 1.0, 0.0], [-1.0, 0.0, 3.0]], [180, 70], axis=0)
+    X = (X + 0.3 * rng.normal(size=X.shape)) * rng.uniform(0.5, 2, size=(250, 1))
+    lists = DenseIndex(metric=metric, approximation=IVF(2)).fit(X).lists_
+    groups = X[:180], X[180:]
+    expected = [group.mean(axis=0) for group in groups]
+    if metric == "cosine":
+        sums = [(group / np.linalg.norm(group, axis=1)[:, None]).sum(axis=0) for group in groups]
+        expected = [total / np.linalg.norm(total) for total in sums]
+    apart = np.linalg.norm(lists.centres[:, None] - expected, axis=2).min(axis=0)
+    assert (apart < 1e-12).all(), apart

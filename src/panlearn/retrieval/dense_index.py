@@ -119,7 +119,9 @@ class DenseIndex(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         vectors = self._vectors(X, reset=True)
         n = len(vectors)
         labels = np.arange(n) if ids is None else as_labels(ids, n)
-        learned = None if self.approximation is None else self.approximation.learn(vectors)
+        if self.approximation is None:
+            return self._keep(labels, vectors, None)
+        learned = self.approximation.learn(vectors, of_one_length=self.metric == "cosine")
         return self._keep(labels, vectors, learned)
 
     @fitting

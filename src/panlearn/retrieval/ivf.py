@@ -16,7 +16,7 @@ from panlearn.core.value import Value
 from panlearn.latent import KMeans
 from panlearn.retrieval._top_k import push_rows, search_lists
 
-_SAMPLE = 64  # vectors a list that the centres are learned from
+_SAMPLE = 128  # vectors a list that the centres are learned from
 _QUERIES = 256  # of a block, of which several look into the same list
 
 
@@ -41,9 +41,9 @@ class IVF(Value):
     Notes
     -----
     For an inner product of vectors of any length, the lists are those of the p greatest
-    :math:`q \cdot \mu_j`. The centres are those of ten iterations of k-means on a sample of 64
-    vectors a list. A query costs :math:`O(d (L + p n / L))` for L lists of n vectors, against
-    :math:`O(d n)`.
+    :math:`q \cdot \mu_j`. The centres are those of ten iterations of k-means on a sample of 128
+    vectors a list, brought to length one if the vectors are. A query costs
+    :math:`O(d (L + p n / L))` for L lists of n vectors, against :math:`O(d n)`.
 
     References
     ----------
@@ -71,7 +71,7 @@ class IVF(Value):
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def learn(self, vectors: np.ndarray) -> Lists:
+    def learn(self, vectors: np.ndarray, *, of_one_length: bool) -> Lists:
         """Find the centres of vectors, and put each vector into its list."""
         n = len(vectors)
         n_lists = min(n, self.n_lists or max(1, min(n // 8, int(4 * math.sqrt(n)))))
@@ -82,7 +82,11 @@ class IVF(Value):
         with warnings.catch_warnings():  # centres that still move a little serve as well
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(vectors[np.sort(sample)])
-        return Lists.of(model.cluster_centers_.astype(vectors.dtype), vectors)
+        centres = model.cluster_centers_
+        if of_one_length:
+            length = np.linalg.norm(centres, axis=1, keepdims=True)
+            centres = centres / np.where(length > 0, length, 1)  # directions may cancel
+        return Lists.of(centres.astype(vectors.dtype), vectors)
 
 
 @dataclass(frozen=True)
