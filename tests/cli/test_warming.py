@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -66,3 +69,29 @@ def test_a_worker_that_grew_and_was_replaced_is_no_matter_for_the_user(monkeypat
 
     monkeypatch.setattr("joblib.externals.loky.ProcessPoolExecutor", Pool)
     assert list(warming._in_processes(len, ["one"])) == [3]
+
+
+FIRST_TEXT = """
+import sys
+from panlearn.cli.trials import trial, writer
+if {compiles}:
+    name, compiled = trial(({family!r}, {name!r}))
+    assert isinstance(compiled, int) and compiled > 0, compiled
+else:
+    model = writer({family!r})
+    model.generate("a", max_tokens=3)
+    model.generate("a", max_tokens=3, temperature=1.0)
+    assert "numba" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("transformer", "GPT writes"), ("statespace", "Mamba writes")]
+)
+def test_a_first_text_after_warming_compiles_nothing(family, name, tmp_path):
+    for compiles in (True, False):
+        subprocess.run(
+            [sys.executable, "-c", FIRST_TEXT.format(compiles=compiles, family=family, name=name)],
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        )

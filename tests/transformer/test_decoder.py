@@ -364,11 +364,14 @@ def test_memory_in_halves_is_that_in_whole_numbers_rounded(plain_config, n_rows)
     whole = torch.full_like(Cache(decoder, [0] * n_rows, 6).memory, torch.nan)
     halves = whole.bfloat16()
     plain = PlainDecoder(decoder, n_rows)
+    rounded = PlainDecoder(decoder, n_rows, torch.bfloat16)
+    with pytest.raises(TypeError, match="bfloat16"):
+        plain.scores(ids[:, 1], halves, starts, 1)
     for column in range(1, 6):
         wanted = plain.scores(ids[:, column], whole, starts, column).clone()
         written = whole[..., column, :].bfloat16()
         whole[..., column, :] = written.float()  # so that the next steps see the same
-        found = plain.scores(ids[:, column], halves, starts, column)
+        found = rounded.scores(ids[:, column], halves, starts, column)
         if column == 1:  # before it is rounded, the first layer sees the same
             assert torch.equal(halves[0, ..., column, :], written[0])
         scale = wanted.abs().max().item()
@@ -385,11 +388,20 @@ def test_halves_of_numbers_are_read_and_summed_in_whole_ones(plain_config, n_row
     ids, starts = np.array([3, 4, 5, 1, 2])[:n_rows], np.zeros(n_rows, dtype=int)
     memory = [torch.zeros_like(Cache(decoder, [0] * n_rows, 3).memory) for _ in range(2)]
     for column in range(3):
-        found = PlainDecoder(halves, n_rows).scores(ids, memory[0], starts, column)
+        plain = PlainDecoder(halves, n_rows, torch.float32)
+        found = plain.scores(ids, memory[0], starts, column)
         wanted = PlainDecoder(decoder, n_rows).scores(ids, memory[1], starts, column)
         scale = wanted.abs().max().item()
         # a table of sinusoids is rounded to halves by one of them
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 * scale)
+
+
+def test_loops_are_for_weights_of_one_kind():
+    decoder = make(GPTConfig(2, 16, 4, 12))
+    assert PlainDecoder.suits(decoder, 1)
+    weight = decoder.blocks[1].feed_forward.down.weight
+    weight.data = weight.data.bfloat16()
+    assert not PlainDecoder.suits(decoder, 1)
 
 
 def test_a_text_in_halves_goes_on_by_loops_beyond_its_context():

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+import torch
 
 from panlearn.core.jit import jit
-from panlearn.transformer import _loops
+from panlearn.transformer import _halves, _loops
 
 
 @jit
@@ -12,13 +13,14 @@ def exponentials(values, made):
 
 
 @jit
-def in_numbers(x, weight, bias, made, low, high):
-    _loops.multiply(x, weight, bias, made, low, high, _loops.whole)
+def columns(x, weight, bias, made, low, high):
+    _loops.multiply(x, weight, bias, made, low, high)
 
 
 @jit
-def in_halves(x, bits, bias, made, low, high):
-    _loops.multiply(x, bits, bias, made, low, high, _loops.widened)
+def store(values, bits):
+    for k in range(len(values)):
+        bits[k] = _halves.stored(values[k], bits[k])
 
 
 def test_exponentials_are_those_of_double_precision():
@@ -45,8 +47,16 @@ def test_columns_of_a_product_in_parts_of_any_size(n_rows, halves, rng):
     bias = rng.normal(size=41).astype(np.float32)
     made = np.full((n_rows, 41), np.nan, dtype=np.float32)
     for low, high in [(0, 3), (3, 9), (9, 10)]:  # of each of four quarters
-        if halves:
-            in_halves(x, bits, bias, made, low, high)
-        else:
-            in_numbers(x, weight, bias, made, low, high)
+        columns(x, bits if halves else weight, bias, made, low, high)
     np.testing.assert_allclose(made, x @ weight.T + bias, atol=1e-5)
+
+
+def test_halves_are_rounded_as_pytorch_rounds(rng):
+    values = np.concatenate([rng.normal(size=1000), [0, 1 + 2**-8, 1 + 3 * 2**-8, 1e38, -np.inf]])
+    values = values.astype(np.float32)
+    bits, kept = np.empty(len(values), np.uint16), np.empty_like(values)
+    store(values, bits)
+    expected = torch.from_numpy(values).bfloat16().view(torch.uint16).numpy()
+    np.testing.assert_array_equal(bits, expected)
+    store(values, kept)  # others stand as they are
+    np.testing.assert_array_equal(kept, values)

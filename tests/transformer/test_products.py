@@ -14,7 +14,7 @@ def test_a_product_waits_for_no_thread_that_sleeps(dtype, monkeypatch, rng):
     """Helpers that never come leave all of it to the thread that asks."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     monkeypatch.setattr(_jobs, "n_threads", lambda: 3)
-    product = _products.Products()
+    product = _products.Products(dtype)
     monkeypatch.setattr(product._crew._pool, "submit", lambda *_: Future())
     weight, bias = torch.from_numpy(rng.normal(size=(301, 200))).to(dtype), torch.ones(301)
     x = rng.normal(size=(5, 200)).astype(np.float32)

@@ -119,7 +119,7 @@ def test_halves_of_odd_shapes_give_the_scores_of_tensors(decoder, n_rows):
     ours, theirs = (Cache(decoder, list(starts), 10) for _ in range(2))
     for cache in (ours, theirs):
         decoder.last(torch.from_numpy(ids[:, :4]), cache)
-    plain = PlainDecoder(halves, n_rows)
+    plain = PlainDecoder(halves, n_rows, torch.float32)
     for column in range(4, 10):
         found = plain.scores(ids[:, column], ours.memory, starts, column)
         fresh = torch.from_numpy(ids[:, column : column + 1])

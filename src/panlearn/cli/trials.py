@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,8 @@ from panlearn.core.jit import Kernel, watchers
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "score_samples", "sample")
 WORDS = "the of and to is ship sea wind sail root leaf tree sap moss stone river".split()
 ROWS = 300
+# Families whose classes learn for long by what PyTorch compiled: of each, what goes on with a text.
+WRITERS = {"transformer": ("GPT", (1, 16, 2, 16)), "statespace": ("Mamba", (1, 16))}
 
 
 def kernels(family: str) -> list[Kernel]:
@@ -40,7 +43,7 @@ def trials(family: str) -> dict[str, Callable[[], None]]:
         return {}
     module = importlib.import_module(f"panlearn.{family}")
     found: dict[str, Callable[[], None]] = {}
-    for name in module.__all__:
+    for name in module.__all__ if family not in WRITERS else ():
         cls = getattr(module, name)
         if isinstance(cls, type) and issubclass(cls, Estimator):
             found[name] = partial(_try, cls, np.float64)
@@ -107,12 +110,37 @@ def _ratings(dtype: Any) -> None:
     MatrixFactorization().fit(problem(MatrixFactorization, 10 * ROWS, dtype)[0])
 
 
+def writer(family: str) -> Any:
+    """A small model that has learned to write a and b."""
+    name, sizes = WRITERS[family]
+    module = importlib.import_module(f"panlearn.{family}")
+    config = getattr(module, f"{name}Config")(*sizes)
+    return getattr(module, name)(config, max_steps=1, random_state=0).fit(["ab" * 50])
+
+
+@forbidden()
+def _write(family: str, dtype: str = "float32") -> None:
+    """Write by the likeliest tokens and by some that are drawn."""
+    model = writer(family)
+    if dtype != "float32":
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            model = type(model).from_pretrained(folder, dtype=dtype)
+    for temperature in (0.0, 1.0):
+        model.generate("a", max_tokens=3, temperature=temperature)
+
+
 _FUNCTIONS: dict[str, dict[str, Callable[[], None]]] = {
     "text": {"edit distances": _edits},
     "latent": {  # of few nothing is compiled
         "many ratings": partial(_ratings, np.float64),
         "many ratings in float32": partial(_ratings, np.float32),
     },
+    "transformer": {
+        "GPT writes": partial(_write, "transformer"),
+        "GPT writes in bfloat16": partial(_write, "transformer", "bfloat16"),
+    },
+    "statespace": {"Mamba writes": partial(_write, "statespace")},
 }
 
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.core.late import Late, type_of
 
 SHARES = 16  # of a job; a constant, so that a helper that comes late knows when there are none left
 HEAD = 24  # three counters, each in a line of cache of its own: taken of both sides, and done
@@ -63,25 +63,6 @@ def unfinished(board: np.ndarray) -> bool:
     return _add(board.ctypes.data + 128, 0) < SHARES
 
 
-class _Late:
-    """What kernels call, by its type, without a look at Numba before one is compiled."""
-
-    def __init__(self, find: Callable[[], Any]) -> None:
-        self._find = find
-
-    @functools.cached_property
-    def _numba_type_(self) -> Any:
-        return self._find()
-
-
-def _type_of(function: Any) -> Any:
-    from numba.core.registry import cpu_target
-
-    context = cpu_target.typing_context
-    context.refresh()  # so that it knows what was made after its last look
-    return context.resolve_value_type(function)
-
-
 def _atomic(operation: str) -> Any:
     """Change a 64-bit integer at an address and give what it was, before all that follows."""
     from numba.core import types
@@ -96,7 +77,7 @@ def _atomic(operation: str) -> Any:
     def update(context: Any, address: Any, value: Any) -> Any:
         return types.int64(types.int64, types.int64), code
 
-    return _type_of(intrinsic(update))
+    return type_of(intrinsic(update))
 
 
 def _pointer() -> Any:
@@ -110,13 +91,13 @@ def _pointer() -> Any:
     def pointer(context: Any, address: Any) -> Any:
         return types.voidptr(types.int64), code
 
-    return _type_of(intrinsic(pointer))
+    return type_of(intrinsic(pointer))
 
 
 def _carray() -> Any:
     from numba import carray
 
-    return _type_of(carray)
+    return type_of(carray)
 
 
 def _rest() -> Any:
@@ -127,8 +108,8 @@ def _rest() -> Any:
     return types.ExternalFunction(name, types.int32())
 
 
-_add: Any = _Late(functools.partial(_atomic, "add"))
-_swap: Any = _Late(functools.partial(_atomic, "xchg"))
-pointer: Any = _Late(_pointer)
-carray: Any = _Late(_carray)
-rest: Any = _Late(_rest)
+_add: Any = Late(functools.partial(_atomic, "add"))
+_swap: Any = Late(functools.partial(_atomic, "xchg"))
+pointer: Any = Late(_pointer)
+carray: Any = Late(_carray)
+rest: Any = Late(_rest)

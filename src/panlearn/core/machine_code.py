@@ -92,14 +92,18 @@ class MachineCode:
         return None
 
 
+def address_of(array: np.ndarray) -> int | None:
+    """Where the values of an array are; None for nowhere."""
+    return ctypes.c_void_p.from_address(id(array) + _HEAD).value
+
+
 def _flatten(argument: Any, kinds: list[Any], values: list[Any]) -> bool:
     """Append the kind of an argument and the numbers that it is given as; whether it can be."""
     if type(argument) is np.ndarray:
         flags = argument.flags
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         kinds.append((argument.dtype, argument.ndim, layout, flags.writeable, flags.aligned))
-        address = ctypes.c_void_p.from_address(id(argument) + _HEAD).value
-        values += (None, None, argument.size, argument.itemsize, address)
+        values += (None, None, argument.size, argument.itemsize, address_of(argument))
         values += argument.shape + argument.strides
         return True
     if isinstance(argument, tuple):

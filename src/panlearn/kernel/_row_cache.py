@@ -70,6 +70,7 @@ def _permute(values: np.ndarray, places: np.ndarray, order: np.ndarray) -> None:
     """The first entries of some rows in another order, in place."""
     old = np.empty(len(order), dtype=values.dtype)
     for place in places:
-        old[:] = values[place, : len(order)]
+        for t in range(len(order)):
+            old[t] = values[place, t]
         for t in range(len(order)):
             values[place, t] = old[order[t]]

@@ -209,7 +209,10 @@ def _cholesky(
         if first == last:
             x[:] = 0
             continue
-        A[:], b[:] = gram, 0
+        for s in range(k):
+            b[s] = zero
+            for f in range(s + 1):
+                A[s, f] = gram[s, f]
         penalty = ridge[0] + ridge[1] * out.dtype.type(last - first)
         for at in range(first, last):
             y, t = other[indices[at]], target[at] - offset[indices[at]]

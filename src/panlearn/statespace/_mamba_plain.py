@@ -98,10 +98,9 @@ def _convolved(
         for k in range(n_taps - 1):
             for c in range(channels):
                 made[i, c] += taps[k, c] * tail[i, k, c]
-        for k in range(n_taps - 2):
-            tail[i, k] = tail[i, k + 1]
-        if n_taps > 1:
-            tail[i, n_taps - 2] = both[i, :channels]
+        for k in range(n_taps - 1):
+            for c in range(channels):
+                tail[i, k, c] = tail[i, k + 1, c] if k < n_taps - 2 else both[i, c]
     return made
 
 

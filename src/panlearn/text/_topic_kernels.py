@@ -165,7 +165,8 @@ def fold_in(
     for d in range(len(offsets) - 1):
         start, n = offsets[d], offsets[d + 1] - offsets[d]
         here = theta[d]
-        here[:] = alpha
+        for k in range(n_topics):
+            here[k] = alpha[k]
         for i in range(n):
             norm = 0.0
             for k in range(n_topics):
@@ -218,7 +219,9 @@ def left_to_right(
     law, weight = np.empty(n_topics), np.empty(n_particles)
     for d in range(len(offsets) - 1):
         state, start, n, value = seed, offsets[d], offsets[d + 1] - offsets[d], 0.0
-        count[:] = alpha
+        for p in range(n_particles):
+            for k in range(n_topics):
+                count[p, k] = alpha[k]
         for i in range(n):
             w, total = words[ids[start + i]], 0.0
             for p in range(n_particles):
@@ -237,7 +240,10 @@ def left_to_right(
                 while source < n_particles - 1 and reached < (p + coin) / n_particles * total:
                     source += 1
                     reached += weight[source]
-                chosen_topics[p, :i], chosen_count[p] = topics[source, :i], count[source]
+                for j in range(i):
+                    chosen_topics[p, j] = topics[source, j]
+                for k in range(n_topics):
+                    chosen_count[p, k] = count[source, k]
             topics, chosen_topics, count, chosen_count = chosen_topics, topics, chosen_count, count
             for p in range(n_particles):
                 topics[p, i], state = _draw(w, count[p], law, state)

@@ -21,9 +21,9 @@ def doubles(place: int, n: int, m: int) -> np.ndarray:
 
 
 @jit
-def halves(place: int, n: int, m: int) -> np.ndarray:
-    """The matrix of halves at an address."""
-    return crew.carray(crew.pointer(place), (n, m), np.uint16)
+def like(kind: np.ndarray, place: int, n: int, m: int) -> np.ndarray:
+    """The matrix at an address, of the kind of another array."""
+    return crew.carray(crew.pointer(place), (n, m), kind.dtype)
 
 
 @jit

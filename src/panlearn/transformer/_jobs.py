@@ -7,8 +7,9 @@ A list that ends with the choice of a token is done again for that token, as oft
 
 from __future__ import annotations
 
+import os
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from panlearn.core import crew
 from panlearn.core.jit import jit
 from panlearn.core.threads import n_threads
 from panlearn.transformer import _addresses as at
-from panlearn.transformer import _loops, _tokens
+from panlearn.transformer import _halves, _loops, _tokens
+from panlearn.transformer._arrays import to_array
 from panlearn.transformer._loops import CONTRACTED
 
 _PART = 1 << 15  # bytes that are worth sharing: 1.5 microseconds to read
@@ -27,14 +29,15 @@ _PATIENCE = 1000  # looks at the board, some 0.3 ms: longer than Python takes fr
 AGAIN = crew.HEAD + 1  # where a board says how often a list is done, after where its job is
 
 NORM, PRODUCT, ATTENTION, GELU, RELU, SWIGLU, EMBED, CHOOSE, NEXT = range(9)
-_SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "halves", "rms")
+_SIZES = ("kind", "n_parts", "shared", "n_rows", "n_inputs", "n_outputs", "rms")
 _HEADS = ("n_heads", "n_key_heads", "n_columns", "window")
 _PLACES = ("x", "added", "weight", "bias", "made")
 _MEMORY = ("keys", "values", "query_norm", "key_norm", "turned", "where")
 _TOKENS = ("ids", "table", "uniform", "log_probs", "ends", "n_ends", "ended", "again")
 JOB = np.dtype(
     [(name, np.int64) for name in (*_SIZES, *_HEADS, *_PLACES, *_MEMORY, *_TOKENS)]
-    + [("epsilon", np.float64), ("temperature", np.float64)]
+    + [("epsilon", np.float64), ("temperature", np.float64)],
+    align=True,  # else Numba takes it for unaligned, and kept code is not found
 )
 
 
@@ -53,7 +56,7 @@ def product(x: np.ndarray, matrix: Any, made: np.ndarray) -> np.ndarray:
     read = matrix.numbers.nbytes * -(-len(x) // 4)  # four rows share what is read
     shape = {"n_rows": len(x), "n_inputs": n_inputs, "n_outputs": n_outputs}
     places = {"x": x, "weight": matrix.numbers, "bias": matrix.constant, "made": made}
-    return job(PRODUCT, max(1, n_outputs // 4), read, halves=matrix.halves, **shape, **places)
+    return job(PRODUCT, max(1, n_outputs // 4), read, **shape, **places)
 
 
 def norm(
@@ -79,103 +82,117 @@ def activation(name: str, x: np.ndarray, made: np.ndarray) -> np.ndarray:
 
 
 class Crew:
-    """The thread that asks, and those that PyTorch was given besides."""
+    """The thread that asks, and those that PyTorch was given besides.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    weights : torch.dtype
+        Of all weights, single precision or bfloat16. Loops are compiled for that alone.
+    memory : torch.dtype, default=None
+        Of all keys and values; None if all jobs are products, and loops of no others are needed.
+    """
+
+    def __init__(self, weights: torch.dtype, memory: torch.dtype | None = None) -> None:
         n_helpers = min(n_threads(), torch.get_num_threads()) - 1
         self.board = crew.board(2)
+        kinds = weights, memory
+        self._kinds = [None if k is None else to_array(torch.empty(0, dtype=k)) for k in kinds]
         # its threads start when there is work
         self._pool = ThreadPoolExecutor(max(1, n_helpers))
         self._helpers: list[Future | None] = [None] * n_helpers
 
-    def __call__(self, jobs: np.ndarray, n_times: int = 1) -> None:
-        """Do all jobs, so many times; one that moves on to the next token may end it before."""
+    def __call__(self, jobs: np.ndarray, shared: bool, n_times: int = 1) -> None:
+        """Do all jobs, so many times; one that moves on to the next token may end it before.
+
+        Whoever asks knows whether any is to be shared: to look takes as long as a small one.
+        """
         self.board[AGAIN] = n_times
-        self._wake(jobs)
-        _do(self.board, jobs)
-
-    def multiply(self, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
-        """Do a product, of other rows than it was made for and to another place."""
-        self._wake(job)
-        _do_product(self.board, job, x, made)
-
-    def _wake(self, jobs: np.ndarray) -> None:
-        if self._helpers and jobs["shared"].any():
+        if shared:
             for i, helper in enumerate(self._helpers):
                 if helper is None or helper.done():
-                    self._helpers[i] = self._pool.submit(_help, self.board, (i + 1) % 2)
+                    given: Any = self.board, jobs[:0], (i + 1) % 2, *self._kinds
+                    self._helpers[i] = self._pool.submit(_work, *given)
+        _work(self.board, jobs, -1, *self._kinds)
 
 
 def compiled() -> bool:
     """Whether jobs can be done: where compilation is switched off, nothing reads addresses."""
-    return not isinstance(_help.entry, FunctionType)
+    off = getattr(sys.modules.get("numba.core.config"), "DISABLE_JIT", None)
+    if off is None:  # Numba is not imported, and will read this
+        off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return not off
 
 
 @jit(fastmath=CONTRACTED)
-def _do(board: np.ndarray, jobs: np.ndarray) -> None:
-    """Do jobs one after the other, with the help of those who look at the board."""
-    while True:
+def _work(
+    board: np.ndarray, jobs: np.ndarray, side: int, weights: np.ndarray, memory: np.ndarray | None
+) -> None:
+    """Do jobs one after the other, with the help of those who look at the board.
+
+    Who has a side of the board is such a helper, and takes part until there have been no jobs for a
+    while. It is one function for both, since each that Python calls is compiled with all it calls.
+    """
+    idle = 0
+    while side >= 0 and idle < _PATIENCE:
+        if _take_part(board, side, weights, memory):
+            idle = 0
+        else:
+            idle += 1
+            crew.rest()
+    while side < 0:
         for i in range(len(jobs)):
             if jobs[i].shared:
                 board[crew.HEAD] = jobs[i:].ctypes.data
                 crew.offer(board)
                 while crew.unfinished(board):
-                    if not _take_part(board, 0):
+                    if not _take_part(board, 0, weights, memory):
                         crew.rest()
             else:
                 for share in range(crew.SHARES):  # the same ones, for the same bits
-                    _do_share(jobs, i, share)
+                    _do_share(jobs, i, share, weights, memory)
         board[AGAIN] -= 1
         if board[AGAIN] <= 0:
             return
 
 
 @jit(fastmath=CONTRACTED)
-def _do_product(board: np.ndarray, job: np.ndarray, x: np.ndarray, made: np.ndarray) -> None:
-    """Do a product of these arrays."""
-    board[AGAIN] = 1
-    job[0].x, job[0].made = x.ctypes.data, made.ctypes.data
-    _do(board, job)
-
-
-@jit(fastmath=CONTRACTED)
-def _help(board: np.ndarray, side: int) -> None:
-    """Take part in jobs until there have been none for a while."""
-    idle = 0
-    while idle < _PATIENCE:
-        if _take_part(board, side):
-            idle = 0
-        else:
-            idle += 1
-            crew.rest()
-
-
-@jit(fastmath=CONTRACTED)
-def _take_part(board: np.ndarray, side: int) -> bool:
+def _take_part(
+    board: np.ndarray, side: int, weights: np.ndarray, memory: np.ndarray | None
+) -> bool:
     """Do a share of the job that the board tells of, if there is one left."""
     share = crew.take(board, side)
     if share < 0:
         return False
-    _do_share(crew.carray(crew.pointer(board[crew.HEAD]), (1,), JOB), 0, share)
+    jobs = crew.carray(crew.pointer(board[crew.HEAD]), (1,), JOB)
+    _do_share(jobs, 0, share, weights, memory)
     crew.finish(board)
     return True
 
 
 @jit(fastmath=CONTRACTED)
-def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
+def _do_share(
+    jobs: np.ndarray, i: int, share: int, weights: np.ndarray, memory: np.ndarray | None
+) -> None:
     """Do some parts of a job."""
     job = jobs[i]
     low, high = share * job.n_parts // crew.SHARES, (share + 1) * job.n_parts // crew.SHARES
     if low == high:
         return
     if job.kind == PRODUCT:
-        _multiply(job, low, high)
-    elif job.kind == NORM:
+        _multiply(job, low, high, weights)
+    elif memory is not None:  # else what follows is not compiled
+        _do_more(job, low, high, weights, memory)
+
+
+@jit(fastmath=CONTRACTED)
+def _do_more(job: Any, low: int, high: int, weights: np.ndarray, memory: np.ndarray) -> None:
+    """Do some parts of a job that is no product."""
+    if job.kind == NORM:
         _norm(job, low, high)
     elif job.kind == ATTENTION:
-        _attend(job, low, high)
+        _attend(job, low, high, memory)
     elif job.kind == EMBED:
-        _embed(job, low, high)
+        _embed(job, low, high, weights)
     elif job.kind == CHOOSE:
         _choose(job, low, high)
     elif job.kind == NEXT:
@@ -185,16 +202,12 @@ def _do_share(jobs: np.ndarray, i: int, share: int) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def _multiply(job: Any, low: int, high: int) -> None:
+def _multiply(job: Any, low: int, high: int, kind: np.ndarray) -> None:
     """Columns of x weight' + bias, of each quarter of them."""
     n, m = job.n_outputs, job.n_inputs
     x, made = at.numbers(job.x, job.n_rows, m), at.numbers(job.made, job.n_rows, n)
-    bias = at.numbers(job.bias, 1, n)[0]
-    if job.halves:
-        halves = at.halves(job.weight, n, m)
-        _loops.multiply(x, halves, bias, made, low, high, _loops.widened)
-    else:
-        _loops.multiply(x, at.numbers(job.weight, n, m), bias, made, low, high, _loops.whole)
+    weight, bias = at.like(kind, job.weight, n, m), at.numbers(job.bias, 1, n)[0]
+    _loops.multiply(x, weight, bias, made, low, high)
 
 
 @jit(fastmath=CONTRACTED)
@@ -205,7 +218,9 @@ def _norm(job: Any, low: int, high: int) -> None:
     weight, bias = at.numbers(job.weight, 1, n)[0], at.numbers(job.bias, 1, n)[0]
     for i in range(low, high):
         if job.added:
-            x[i] += at.numbers(job.added, job.n_rows, n)[i]
+            added = at.numbers(job.added, job.n_rows, n)[i]
+            for k in range(n):  # not x[i] += added: what may go wrong with it takes long to compile
+                x[i, k] += added[k]
         _loops.norm_row(x[i], weight, bias, epsilon, job.rms != 0, made[i])
 
 
@@ -226,38 +241,19 @@ def _activate(job: Any, low: int, high: int) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def _attend(job: Any, low: int, high: int) -> None:
-    """Attention of one query a row and head, for some heads of keys of rows."""
-    n, size = job.n_rows * job.n_key_heads * job.n_columns, job.n_inputs
-    if job.halves:
-        keys, values = at.halves(job.keys, n, size), at.halves(job.values, n, size)
-        _look_back(job, low, high, keys, values, _loops.widened, _loops.halved)
-    else:
-        keys, values = at.numbers(job.keys, n, size), at.numbers(job.values, n, size)
-        _look_back(job, low, high, keys, values, _loops.whole, _loops.whole)
+def _attend(job: Any, low: int, high: int, kind: np.ndarray) -> None:
+    """Attention of one query a row and head, for some heads of keys of rows.
 
-
-@jit(fastmath=CONTRACTED)
-def _look_back(
-    job: Any,
-    low: int,
-    high: int,
-    keys: np.ndarray,
-    values: np.ndarray,
-    number: Any,
-    stored: Any,
-) -> None:
-    """Attention to what is remembered, after the new key and value are put in their column.
-
-    A row begins at its start, and its query looks at as many columns as its window has. `number`
-    makes a number of what stands in memory, and `stored` what stands there of a number.
+    It looks at what is remembered, after the new key and value are put in their column. A row
+    begins at its start, and its query looks at as many columns as its window has.
     """
     n_heads, n_keys, size = job.n_heads, job.n_key_heads, job.n_inputs
     group, n_all = n_heads // n_keys, n_heads + 2 * n_keys
     heads = at.numbers(job.x, job.n_rows * n_all, size)
     made = at.numbers(job.made, job.n_rows * n_heads, size)
     where = at.integers(job.where, 1 + job.n_rows)
-    column = where[0]
+    column, n = where[0], job.n_rows * n_keys * job.n_columns
+    keys, values = at.like(kind, job.keys, n, size), at.like(kind, job.values, n, size)
     room = np.empty(column + 1, np.float32)
     for part in range(low, high):
         i, g = part // n_keys, part % n_keys
@@ -266,14 +262,15 @@ def _look_back(
         _prepare(job, key, job.key_norm, place)
         here = part * job.n_columns + column
         for k in range(size):
-            keys[here, k], values[here, k] = stored(key[k]), stored(value[k])
+            keys[here, k] = _halves.stored(key[k], keys[here, k])
+            values[here, k] = _halves.stored(value[k], values[here, k])
         first = here - min(place, job.window - 1)
         weights = room[: here + 1 - first]
         for h in range(g * group, (g + 1) * group):
             _prepare(job, split[h], job.query_norm, place)
-            _loops.score(split[h], keys[first : here + 1], weights, number)
+            _loops.score(split[h], keys[first : here + 1], weights)
             _loops.softmax(weights)
-            _loops.average(weights, values[first : here + 1], made[i * n_heads + h], number)
+            _loops.average(weights, values[first : here + 1], made[i * n_heads + h])
 
 
 @jit(fastmath=CONTRACTED)
@@ -289,17 +286,15 @@ def _prepare(job: Any, head: np.ndarray, scale: int, place: int) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def _embed(job: Any, low: int, high: int) -> None:
+def _embed(job: Any, low: int, high: int, kind: np.ndarray) -> None:
     """Rows of tokens, with those of their places added if there are such."""
     n, m, n_places = job.n_outputs, job.n_inputs, job.n_columns
     ids, where = at.integers(job.ids, job.n_rows), at.integers(job.where, 1 + job.n_rows)
     made, places = at.numbers(job.made, job.n_rows, m), at.numbers(job.added, n_places, m)
+    weight = at.like(kind, job.weight, n, m)
     for i in range(low, high):
         added = places[where[0] - where[1 + i]] if n_places else made[i, :0]
-        if job.halves:
-            _tokens.embed(at.halves(job.weight, n, m)[ids[i]], added, made[i], _loops.widened)
-        else:
-            _tokens.embed(at.numbers(job.weight, n, m)[ids[i]], added, made[i], _loops.whole)
+        _tokens.embed(weight[ids[i]], added, made[i])
 
 
 @jit(fastmath=CONTRACTED)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.transformer import _halves
 
 CONTRACTED = {"reassoc", "contract"}  # sums in any order, so that they are made of vectors
 _BLOCK = 4  # rows of each quarter that stay in the cache while all rows of tokens pass
@@ -40,26 +41,6 @@ def exponential(v: Any) -> Any:
     return p * np.int32(np.int32(n + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@jit
-def whole(v: Any) -> Any:
-    """A number that stands as it is."""
-    return v
-
-
-@jit
-def widened(bits: Any) -> Any:
-    """The number of which these are the upper half of the bits."""
-    return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
-
-
-@jit
-def halved(v: Any) -> Any:
-    """The upper half of a number's bits, rounded to the nearest, to even if two are near."""
-    bits = np.float32(v).view(np.uint32)
-    odd = np.uint32(bits >> np.uint32(16)) & np.uint32(1)
-    return np.uint16(np.uint32(bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
-
-
 @jit(fastmath=CONTRACTED)
 def multiply(
     x: np.ndarray,
@@ -68,33 +49,32 @@ def multiply(
     made: np.ndarray,
     low: int,
     high: int,
-    number: Any,
 ) -> None:
     """Columns of x weight' + bias: those of each quarter from `low` to `high`.
 
     Rows of the matrix that are multiplied together stand far from each other. A core fetches ahead
     in several places at once: from four it reads half as much again as from one. What is left of
-    four quarters belongs to the end of the last. `number` makes a number of what is read.
+    four quarters belongs to the end of the last.
     """
     apart, fours = len(weight) // 4, len(x) - len(x) % 4
     for first in range(low, min(high, apart), _BLOCK):
         last = min(first + _BLOCK, high)
         for i in range(0, fours, 4):
             for j in range(first, last):
-                _multiply_tile(x, weight, bias, made, i, j, j + 2 * apart, number)
-                _multiply_tile(x, weight, bias, made, i, j + apart, j + 3 * apart, number)
+                _multiply_tile(x, weight, bias, made, i, j, j + 2 * apart)
+                _multiply_tile(x, weight, bias, made, i, j + apart, j + 3 * apart)
         for i in range(fours, len(x)):
             for j in range(first, last):
-                _multiply_one(x[i], weight, bias, made[i], j, number)
+                _multiply_one(x[i], weight, bias, made[i], j)
     if high >= apart:
         for j in range(4 * apart, len(weight)):
             for i in range(len(x)):
-                made[i, j] = _dot(x[i], weight[j], number) + bias[j]
+                made[i, j] = _dot(x[i], weight[j]) + bias[j]
 
 
 @jit(fastmath=CONTRACTED)
 def _multiply_one(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, j: int, number: Any
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, made: np.ndarray, j: int
 ) -> None:
     """One row with four of the weights."""
     apart = len(weight) // 4
@@ -102,10 +82,10 @@ def _multiply_one(
     w0, w1, w2, w3 = weight[j], weight[j1], weight[j2], weight[j3]
     s0 = s1 = s2 = s3 = np.float32(0)
     for k in range(len(x)):
-        s0 += x[k] * number(w0[k])
-        s1 += x[k] * number(w1[k])
-        s2 += x[k] * number(w2[k])
-        s3 += x[k] * number(w3[k])
+        s0 += x[k] * _halves.number(w0[k])
+        s1 += x[k] * _halves.number(w1[k])
+        s2 += x[k] * _halves.number(w2[k])
+        s3 += x[k] * _halves.number(w3[k])
     made[j], made[j1] = s0 + bias[j], s1 + bias[j1]
     made[j2], made[j3] = s2 + bias[j2], s3 + bias[j3]
 
@@ -119,7 +99,6 @@ def _multiply_tile(
     i: int,
     j0: int,
     j1: int,
-    number: Any,
 ) -> None:
     """Four rows with two of the weights.
 
@@ -130,7 +109,7 @@ def _multiply_tile(
     w0, w1 = weight[j0], weight[j1]
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = np.float32(0)
     for k in range(len(w0)):
-        a, b = number(w0[k]), number(w1[k])
+        a, b = _halves.number(w0[k]), _halves.number(w1[k])
         a0 += x0[k] * a
         a1 += x1[k] * a
         a2 += x2[k] * a
@@ -146,10 +125,10 @@ def _multiply_tile(
 
 
 @jit(fastmath=CONTRACTED)
-def _dot(x: np.ndarray, w: np.ndarray, number: Any) -> Any:
+def _dot(x: np.ndarray, w: np.ndarray) -> Any:
     total = np.float32(0)
     for k in range(len(x)):
-        total += x[k] * number(w[k])
+        total += x[k] * _halves.number(w[k])
     return total
 
 
@@ -197,11 +176,11 @@ def turn(head: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def score(query: np.ndarray, keys: np.ndarray, scores: np.ndarray, number: Any) -> None:
+def score(query: np.ndarray, keys: np.ndarray, scores: np.ndarray) -> None:
     """Products of a query with keys, divided by the root of their size."""
     scale = np.float32(1 / math.sqrt(len(query)))
     for t in range(len(keys)):
-        scores[t] = _dot(query, keys[t], number) * scale
+        scores[t] = _dot(query, keys[t]) * scale
 
 
 @jit(fastmath=CONTRACTED, error_model="numpy")
@@ -218,7 +197,7 @@ def softmax(scores: np.ndarray) -> None:
 
 
 @jit(fastmath=CONTRACTED)
-def average(weights: np.ndarray, values: np.ndarray, made: np.ndarray, number: Any) -> None:
+def average(weights: np.ndarray, values: np.ndarray, made: np.ndarray) -> None:
     """The sum of values times their weights."""
     made[:] = np.float32(0)
     fours = len(values) - len(values) % 4
@@ -226,12 +205,12 @@ def average(weights: np.ndarray, values: np.ndarray, made: np.ndarray, number: A
         w0, w1, w2, w3 = weights[t], weights[t + 1], weights[t + 2], weights[t + 3]
         v0, v1, v2, v3 = values[t], values[t + 1], values[t + 2], values[t + 3]
         for k in range(len(made)):
-            near = w0 * number(v0[k]) + w1 * number(v1[k])
-            made[k] += near + w2 * number(v2[k]) + w3 * number(v3[k])
+            near = w0 * _halves.number(v0[k]) + w1 * _halves.number(v1[k])
+            made[k] += near + w2 * _halves.number(v2[k]) + w3 * _halves.number(v3[k])
     for t in range(fours, len(values)):
         w0, v0 = weights[t], values[t]
         for k in range(len(made)):
-            made[k] += w0 * number(v0[k])
+            made[k] += w0 * _halves.number(v0[k])
 
 
 @jit(fastmath=CONTRACTED, error_model="numpy")

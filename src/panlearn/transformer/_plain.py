@@ -28,9 +28,11 @@ class PlainDecoder:
     Parameters
     ----------
     decoder : Decoder
-        In single precision or bfloat16, on a CPU. Its weights are shared, not copied.
+        In single precision or in bfloat16, on a CPU. Its weights are shared, not copied.
     n_rows : int
         How many tokens a column has.
+    dtype : torch.dtype, default=None
+        Of the memory, single precision or bfloat16; None for that of the weights.
 
     Attributes
     ----------
@@ -38,7 +40,7 @@ class PlainDecoder:
         About as much as a step reads.
     """
 
-    def __init__(self, decoder: Decoder, n_rows: int) -> None:
+    def __init__(self, decoder: Decoder, n_rows: int, dtype: torch.dtype | None = None) -> None:
         config, self._config = decoder.config, decoder.config
         self._tokens = Matrix(decoder.tokens.weight)
         self._added, self._turned = None, None
@@ -61,13 +63,15 @@ class PlainDecoder:
         choice = [np.zeros(2, dtype=_jobs.JOB)]  # `choose` says what they are
         listed = [[self._embed()], *layers, last, choice]
         self._jobs = np.concatenate([job for jobs in listed for job in jobs])
+        self._shared = bool(self._jobs["shared"].any())
         self._attention = self._jobs[3 : -len(last) - 2 : len(layers[0])]
         matrices = [kept.numbers for kept in self._kept if isinstance(kept, Matrix)]
         # those that a step reads; four rows share what is read
         self.n_bytes = sum(matrix.nbytes for matrix in matrices) * -(-n_rows // 4)
         self._memory: Tensor | None = None
         self._scored = torch.from_numpy(self._scores)
-        self._crew = _jobs.Crew()
+        self._dtype = dtype or decoder.tokens.weight.dtype
+        self._crew = _jobs.Crew(decoder.tokens.weight.dtype, self._dtype)
 
     @staticmethod
     def suits(decoder: Any, n_rows: int) -> bool:
@@ -82,6 +86,7 @@ class PlainDecoder:
         config, weight = decoder.config, decoder.tokens.weight
         plain = config.latent is None and config.experts is None
         known = weight.dtype in (torch.float32, torch.bfloat16) and weight.device.type == "cpu"
+        known &= all(p.dtype == weight.dtype for p in decoder.parameters() if p.ndim > 1)
         return plain and known and n_rows <= _MOST_ROWS and _jobs.compiled()
 
     def _embed(self) -> np.ndarray:
@@ -92,8 +97,7 @@ class PlainDecoder:
         places["made"] = self._x
         if added is not None:
             places |= {"added": added, "n_columns": len(added)}
-        halves = self._tokens.halves
-        return _jobs.job(_jobs.EMBED, len(self._x), 0, halves=halves, **shape, **places)
+        return _jobs.job(_jobs.EMBED, len(self._x), 0, **shape, **places)
 
     def _attend(self, block: Any) -> list[np.ndarray]:
         """The jobs of attention; what it gives is added to x by the next norm."""
@@ -152,7 +156,7 @@ class PlainDecoder:
         ----------
         ids : ndarray of ints of shape (n_rows,)
         memory : tensor of shape (n_layers, 2, n_rows, n_key_heads, n_columns, head_size)
-            In single precision or bfloat16.
+            Of the dtype that was said.
         starts : ndarray of ints of shape (n_rows,)
             The first column of each row.
         column : int
@@ -165,7 +169,7 @@ class PlainDecoder:
         """
         self._ids[:] = ids
         self._begin(memory, starts, column)
-        self._crew(self._jobs[:-2])
+        self._crew(self._jobs[:-2], self._shared)
         return self._scored
 
     def choose(self, temperature: float, ends: np.ndarray, **places: np.ndarray) -> None:
@@ -197,7 +201,7 @@ class PlainDecoder:
         """
         self._ids[:] = ids
         self._begin(memory, starts, column)
-        self._crew(self._jobs, n)
+        self._crew(self._jobs, self._shared, n)
         return int(self._where[0]) - column
 
     def _begin(self, memory: Tensor, starts: np.ndarray, column: int) -> None:
@@ -205,10 +209,12 @@ class PlainDecoder:
         self._where[0], self._where[1:] = column, starts
         if memory is self._memory:
             return
+        if memory.dtype != self._dtype:
+            raise TypeError(f"memory is of {memory.dtype}, and loops were made for {self._dtype}")
         self._memory, attention, kept = memory, self._attention, to_array(memory)
         attention["keys"] = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
         attention["values"] = attention["keys"] + kept.strides[1]
-        attention["n_columns"], attention["halves"] = kept.shape[-2], kept.itemsize == 2
+        attention["n_columns"] = kept.shape[-2]
 
 
 def _room(n_rows: int, n: int) -> np.ndarray:

@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from panlearn.core.machine_code import address_of
 from panlearn.transformer import _jobs
+from panlearn.transformer._arrays import to_array
 
 
 class Matrix:
@@ -25,8 +27,7 @@ class Matrix:
         weight = weight.detach().contiguous()
         constant = torch.zeros(len(weight)) if bias is None else bias.detach()
         self.constant = constant.float().contiguous().numpy()
-        self.halves = weight.dtype == torch.bfloat16
-        self.numbers = (weight.view(torch.uint16) if self.halves else weight.float()).numpy()
+        self.numbers = to_array(weight if weight.dtype == torch.bfloat16 else weight.float())
 
     @classmethod
     def of(cls, module: Any) -> Matrix:
@@ -35,11 +36,17 @@ class Matrix:
 
 
 class Products:
-    """x W' + b for a few rows x, on the threads that PyTorch was given."""
+    """x W' + b for a few rows x, on the threads that PyTorch was given.
 
-    def __init__(self) -> None:
-        self._crew = _jobs.Crew()
-        self._listed: dict[tuple[Matrix, int], np.ndarray] = {}  # by matrix and number of rows
+    Parameters
+    ----------
+    dtype : torch.dtype, default=torch.float32
+        Of the matrices, single precision or bfloat16.
+    """
+
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+        self._crew = _jobs.Crew(dtype)
+        self._listed: dict[tuple[Matrix, int], list[Any]] = {}  # by matrix and number of rows
 
     def __call__(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Give the product, (n_rows, n_outputs)."""
@@ -47,6 +54,9 @@ class Products:
         made = np.empty((len(x), len(matrix.numbers)), dtype=np.float32)
         key = matrix, len(x)
         if key not in self._listed:
-            self._listed[key] = _jobs.product(x, matrix, made)
-        self._crew.multiply(self._listed[key], x, made)
+            job = _jobs.product(x, matrix, made)
+            self._listed[key] = [job, job["x"], job["made"], bool(job["shared"])]
+        job, from_, to, shared = self._listed[key]
+        from_[0], to[0] = address_of(x), address_of(made)
+        self._crew(job, shared)
         return made

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from panlearn.core.jit import jit
+from panlearn.transformer import _halves
 from panlearn.transformer._loops import CONTRACTED, exponential
 
 _SUMMED = 64  # exponentials that are summed in single precision
 
 
 @jit
-def embed(row: np.ndarray, added: np.ndarray, made: np.ndarray, number: Any) -> None:
-    """The row of a token, and of its place if there is one; `number` makes one of what is read."""
+def embed(row: np.ndarray, added: np.ndarray, made: np.ndarray) -> None:
+    """The row of a token, and of its place if there is one."""
     for k in range(len(made)):
-        made[k] = number(row[k])
+        made[k] = _halves.number(row[k])
     for k in range(len(added)):
         made[k] += added[k]
 
