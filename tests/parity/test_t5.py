@@ -149,7 +149,7 @@ def test_a_folder_with_its_tokenizer_takes_texts(pair, tmp_path):
     assert isinstance(model.predict(texts[0]), str)
     looks = model.alignment(texts, ["ab", "", "c"])
     assert [look.shape[1] for look in looks] == [len(row) for row in ids]
-    model.set_params(max_epochs=60, learning_rate=1e-2, schedule="constant", random_state=0)
+    model.set_params(max_epochs=150, learning_rate=5e-3, schedule="constant", random_state=0)
     model.fit(texts, ["ab", "no", "a cab"])
     assert model.predict(texts) == ["ab", "no", "a cab"]
     assert model.score(texts, ["ab", "no", "a deaf"]) == pytest.approx(2 / 3)
