@@ -139,3 +139,12 @@ def test_an_array_is_fitted_as_the_list_and_the_frame_that_hold_it(rng):
     model.fit(pd.DataFrame(X, columns=list("abcde")), y)
     np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
     assert not hasattr(model, "feature_names_in_")
+
+
+def test_what_is_no_number_is_refused_in_a_row_that_no_sample_has(rng):
+    X, y = rng.uniform(size=(40, 3)).astype(object), np.arange(40) % 2
+    X[7, 1] = {"not": "a number"}
+    for seed in range(8):  # one sample leaves each row out in a third of all fits
+        for tree in (None, DecisionTreeClassifier(max_depth=2)):
+            with pytest.raises(TypeError, match="number"):
+                BaggingClassifier(tree, n_estimators=1, random_state=seed).fit(X, y)

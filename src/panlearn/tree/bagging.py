@@ -20,7 +20,7 @@ from panlearn.core.parameters import Jobs, Positive, RandomState
 from panlearn.core.plain import go_together, is_named, is_plain
 from panlearn.core.random import generator
 from panlearn.core.threads import threads
-from panlearn.core.validation import reject_hidden
+from panlearn.core.validation import FLOATS, reject_hidden
 from panlearn.tree._base import MemberCount, ProbabilisticClassifier
 from panlearn.tree._members import checked_base, seeded_copy
 from panlearn.tree._problem import expect_trees, feature_count, label_problem
@@ -153,8 +153,10 @@ class BaggingClassifier(ProbabilisticClassifier):
         if is_plain(X) and not is_named(self) and go_together(X, y, "labels"):
             self.n_features_in_ = X.shape[1]
         else:
+            # what is no number is refused in a row that no sample has, too; others may take words
+            dtype = FLOATS if isinstance(base, DecisionTreeClassifier) else None
             X, y = validate_data(
-                self, X, y, dtype=None, ensure_all_finite=False, accept_sparse=self._formats()
+                self, X, y, dtype=dtype, ensure_all_finite=False, accept_sparse=self._formats()
             )
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
