@@ -1,13 +1,16 @@
 """``python -m benchmarks first_call``: what the first fit costs, and what an import costs.
 
 Each class is fitted to 300 rows, once, in a process of its own: *cold* with nothing compiled,
-*warm* in another process after ``panlearn warm``, which reads what that kept. Seconds are those of
-the processor; what is imported before is not counted in a fit, and stands in a table of its own.
-The processes are forks of one that has imported the family, but not Numba, which counts.
+*warm* in another process after ``panlearn warm``, which reads what that kept, and *again* in the
+same process, which is what the fit itself takes. Models of language write twenty tokens. Seconds
+are those of the processor; what is imported before is not counted in a fit, and stands in a table
+of its own. Numba is not imported before, and counts. The processes are no forks of one that is
+ready: a copy spends more time on the memory that it shares than a fit of few rows takes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -16,14 +19,18 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.discovery import all_estimators
+
 import panlearn
 from benchmarks.harness import RESULTS, machine
+from panlearn.cli.trials import WRITERS, kernels, problem, writer
+from panlearn.core.estimator import Estimator
+from panlearn.core.interpretation import forbidden
 
 COLD, WARM, IMPORT = 2.0, 0.1, 1.3  # seconds, seconds, times scikit-learn's linear models
 DEEP = ("neural", "transformer", "statespace", "generative", "representation", "alignment", "trust")
@@ -36,6 +43,7 @@ class FirstFit:
     method: str
     cold: float
     warm: float
+    again: float
     sklearn: float | None
 
 
@@ -54,11 +62,12 @@ def main(only: str = "") -> None:
         console.print(table)
     with tempfile.TemporaryDirectory() as kept:
         rows = list(first_fits(kept, only))
-    table = Table("first fit", "cold", "warm", "scikit-learn", title="seconds of the processor")
+    titles = "first fit", "cold", "warm", "again", "scikit-learn"
+    table = Table(*titles, title="seconds of the processor")
     for row in sorted(rows, key=lambda row: -row.cold):
         cells = [
             f"[{'green' if value <= goal else 'red'}]{value:.2f}"
-            for value, goal in ((row.cold, COLD), (row.warm, WARM))
+            for value, goal in ((row.cold, COLD), (row.warm, WARM), (row.again, WARM))
         ]
         peer = "" if row.sklearn is None else f"{row.sklearn:.3f}"
         table.add_row(row.method, *cells, peer)
@@ -85,70 +94,70 @@ def first_fits(kept: str, only: str = "") -> Iterator[FirstFit]:
 
     `kept` is a folder for what is compiled, so that most is compiled once.
     """
-    code = "from benchmarks.first_call import family_fits; family_fits({!r}, {!r}, {!r})"
+    peers = {name: f"{cls.__module__}.{name}" for name, cls in all_estimators()}
     for family in panlearn.FAMILIES:
-        if family not in DEEP and family.startswith(only.partition(".")[0]):
-            for line in _run(code.format(family, kept, only), os.environ).splitlines():
-                yield FirstFit(**json.loads(line))
-
-
-def family_fits(family: str, kept: str, only: str) -> None:
-    """Print the rows of a family, in a process that has imported no other."""
-    from panlearn.cli.trials import kernels
-    from panlearn.core.estimator import Estimator
-
-    module = importlib.import_module(f"panlearn.{family}")
-    for name in module.__all__ if kernels(family) else ():
-        cls, method = getattr(module, name), f"{family}.{name}"
-        if only not in (method, family, "") or not (
-            isinstance(cls, type) and issubclass(cls, Estimator)
-        ):
+        if family in DEEP or not family.startswith(only.partition(".")[0]) or not kernels(family):
             continue
-        with tempfile.TemporaryDirectory() as empty:
-            cold = _in_fork(first_fit, cls, empty)
-        _in_fork(compiled_fit, cls, kept)
-        warm = _in_fork(first_fit, cls, kept)
-        peer = None if family in ("text", "retrieval") else _in_fork(peer_fit, name, kept)
-        row = FirstFit(method, cold, warm, peer)
-        print(row, file=sys.stderr)
-        print(json.dumps(asdict(row)), flush=True)
+        module = importlib.import_module(f"panlearn.{family}")
+        for name in module.__all__:
+            cls, method = getattr(module, name), f"{family}.{name}"
+            if only not in (method, family, "") or not (
+                isinstance(cls, type) and issubclass(cls, Estimator)
+            ):
+                continue
+            with tempfile.TemporaryDirectory() as empty:
+                cold, _ = _fits(f"panlearn.{method}", empty)
+            _fits(f"panlearn.{method}", kept, compiled=True)
+            warm, again = _fits(f"panlearn.{method}", kept)
+            peer = None
+            if name in peers and family not in ("text", "retrieval"):
+                peer, _ = _fits(peers[name], kept)
+            row = FirstFit(method, cold, warm, again, peer)
+            print(row, file=sys.stderr)
+            yield row
+    for family, (name, _) in WRITERS.items():
+        method = f"{family}.{name}.generate"
+        if only in (method, family, ""):
+            with tempfile.TemporaryDirectory() as empty:
+                cold, _ = _texts(family, empty)
+                row = FirstFit(method, cold, *_texts(family, empty), None)
+            print(row, file=sys.stderr)
+            yield row
 
 
-def _in_fork(function: Any, *arguments: Any) -> Any:
-    """Call a function in a copy of this process."""
-    result = get_context("fork").SimpleQueue()
-    child = get_context("fork").Process(target=lambda: result.put(function(*arguments)))
-    child.start()
-    child.join()
-    return result.get() if child.exitcode == 0 else float("nan")
+def _texts(family: str, folder: str) -> list[float]:
+    code = f"from benchmarks.first_call import write; print(write({family!r}))"
+    return json.loads(_run(code, {**os.environ, "NUMBA_CACHE_DIR": folder}))
 
 
-def first_fit(cls: Any, folder: str) -> float:
-    """Fit a class, its code in a folder; seconds of the processor."""
-    from panlearn.cli.trials import problem
+def write(family: str) -> list[float]:
+    """Write twenty tokens with a small model that is there, twice; seconds of the processor."""
+    model = writer(family)
+    return _twice(lambda: model.generate("a", max_tokens=20, temperature=1.0))
 
-    os.environ["NUMBA_CACHE_DIR"] = folder
+
+def _fits(path: str, folder: str, compiled: bool = False) -> list[float]:
+    code = f"from benchmarks.first_call import fit; print(fit({path!r}, {compiled}))"
+    return json.loads(_run(code, {**os.environ, "NUMBA_CACHE_DIR": folder}))
+
+
+def fit(path: str, compiled: bool) -> list[float]:
+    """Fit a class twice, with everything compiled or as it comes; seconds of the processor."""
+    module, _, name = path.rpartition(".")
+    cls = getattr(importlib.import_module(module), name)
     X, y = problem(cls)
     warnings.simplefilter("ignore")
-    start = time.process_time()
-    cls().fit(*[X] if y is None else [X, y])
-    return time.process_time() - start
+    with forbidden() if compiled else contextlib.nullcontext():
+        return _twice(lambda: cls().fit(*[X] if y is None else [X, y]))
 
 
-def compiled_fit(cls: Any, folder: str) -> float:
-    """Do the same with everything compiled."""
-    from panlearn.core.interpretation import forbidden
-
-    with forbidden():
-        return first_fit(cls, folder)
-
-
-def peer_fit(name: str, folder: str) -> float | None:
-    """Fit scikit-learn's class of this name, if it has one."""
-    from sklearn.utils.discovery import all_estimators
-
-    cls = dict(all_estimators()).get(name)
-    return first_fit(cls, folder) if cls else None
+def _twice(call: Callable[[], Any]) -> list[float]:
+    seconds = []
+    for _ in range(2):
+        start = time.process_time()
+        call()
+        seconds.append(time.process_time() - start)
+    return seconds
 
 
 def _run(code: str, environment: Any) -> str:

@@ -98,14 +98,16 @@ def test_first_calls_say_how_many_are_quick(monkeypatch):
         "imports": {"sklearn.linear_model": 0.5, "panlearn.linear": 0.6},
         "goals": {"cold": 2.0, "warm": 0.1},
         "fits": [
-            {"method": "linear.Ridge", "cold": 0.05, "warm": 0.05, "sklearn": 0.01},
-            {"method": "tree.Forest", "cold": 2.5, "warm": 0.4, "sklearn": None},
+            {"method": "linear.Ridge", "cold": 0.05, "warm": 0.05, "again": 0.05, "sklearn": 0.01},
+            {"method": "tree.Forest", "cold": 2.5, "warm": 0.4, "again": 0.35, "sklearn": None},
+            {"method": "linear.Ridge.predict", "cold": 2, "warm": 0.3, "again": 0, "sklearn": None},
         ],
     }
     monkeypatch.setattr(first_calls, "results", lambda: {"first_call": content})
     text = first_calls.first_calls_page()
-    assert "Of 2 classes 1 are fitted within 2 seconds" in text
-    assert ", 1 within 0.1 where everything is kept" in text
+    assert "Of 3 classes 2 are fitted within 2 seconds" in text
+    assert ", 1 within 0.1 where everything is kept. In 2 no more than 0.1" in text
+    assert ">linear.Ridge.predict</a>" in text
     assert "api/panlearn.linear.Ridge.html" in Links.of(text)
     assert text.index("tree.Forest") < text.index("linear.Ridge")
     assert "<td>0.60</td><td>1.20</td>" in text
