@@ -13,7 +13,7 @@ from panlearn.tree import (
     RandomForestRegressor,
 )
 from panlearn.tree._features import BLOCK_ROWS
-from panlearn.tree._walk import SURE, lay_out
+from panlearn.tree._walk import LOWER, SURE, lay_out
 
 
 def leaf_of(tree, row):
@@ -73,9 +73,10 @@ def test_children_lie_side_by_side(data):
     counts = [tree.node_count for tree in trees]
     assert_array_equal(walk.root, np.cumsum([0, *counts[:-1]]))
     places = np.arange(sum(counts))
-    leaf = walk.child == places
+    child = walk.node & LOWER
+    leaf = child == places
     assert leaf.sum() == sum(tree.n_leaves for tree in trees)
-    reached = np.concatenate([walk.root, walk.child[~leaf], walk.child[~leaf] + 1])
+    reached = np.concatenate([walk.root, child[~leaf], child[~leaf] + np.uint64(1)])
     assert_array_equal(np.sort(reached), places)
     assert_array_equal(walk.depth, [tree.depths.max() for tree in trees])
 

@@ -6,6 +6,7 @@ are as many as X would have entries if it were dense: eight bytes each presorted
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,10 +87,9 @@ def dense_columns(X: Any) -> Iterator[np.ndarray]:
         yield X[:, [j]].toarray()[:, 0]
 
 
-def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def dense_blocks(X: Any, step: int = sys.maxsize) -> Iterator[tuple[slice, np.ndarray]]:
     """Stretches of the rows of X and where they lie: of some megabytes if they are sparse."""
     n, d = X.shape
-    step = BLOCK_ROWS
     if sparse.issparse(X):
         step = max(1, BLOCK_BYTES // (X.dtype.itemsize * d))
     for start in range(0, n, step):

@@ -24,6 +24,7 @@ SIDE_BY_SIDE = 8
 IN_CACHE = 1024  # rows that stay there while all trees pass
 MANY = 1 << 19  # ways of a row through a tree: fewer are done before threads have gained anything
 SURE = 12  # steps without a look whether a row still moves, which costs half as much as the step
+HALF, LOWER = np.uint64(32), np.uint64(2**32 - 1)  # bits of half a number, and all of the lower
 
 
 class Walk(NamedTuple):
@@ -35,10 +36,11 @@ class Walk(NamedTuple):
         Where each tree begins.
     depth : ndarray of shape (n_trees,)
         The most steps from there to a leaf.
-    child : ndarray of shape (n_nodes,)
-        Where a row goes that a node answers with no, after which comes where one with yes goes; of
-        a leaf the leaf itself.
-    feature, sign, bound : ndarray of shape (n_nodes,)
+    node : ndarray of shape (n_nodes,)
+        In one number, so that one read gets both: in the lower half where a row goes that a node
+        answers with no, after which comes where one with yes goes, of a leaf the leaf itself; in
+        the upper half the feature.
+    sign, bound : ndarray of shape (n_nodes,)
         A node asks whether the feature, times the sign, exceeds the bound; a leaf says no.
     value : ndarray of shape (n_nodes, n_components)
         What a node predicts.
@@ -48,8 +50,7 @@ class Walk(NamedTuple):
 
     root: np.ndarray
     depth: np.ndarray
-    child: np.ndarray
-    feature: np.ndarray
+    node: np.ndarray
     sign: np.ndarray
     bound: np.ndarray
     value: np.ndarray
@@ -57,7 +58,7 @@ class Walk(NamedTuple):
 
     def find_leaves(self, X: np.ndarray, leaves: np.ndarray) -> None:
         """Fill in the leaf of each row in each tree by its number there, (n, n_trees)."""
-        find_leaves(X, *self[:6], leaves)
+        find_leaves(X, *self[:5], leaves)
         np.take(self.number, leaves, out=leaves)
 
     def sum_values(self, X: Any, n_jobs: int | None) -> np.ndarray:
@@ -65,13 +66,13 @@ class Walk(NamedTuple):
         total = np.zeros((X.shape[0], self.value.shape[1]))
 
         def add(block: tuple[slice, np.ndarray]) -> None:
-            add_values(block[1], *self[:6], self.value, total[block[0]])
+            add_values(block[1], *self[:5], self.value, total[block[0]])
 
         if X.shape[0] <= BLOCK_ROWS or X.shape[0] * len(self.root) <= MANY:
             deque(map(add, dense_blocks(X)), maxlen=0)
             return total
         with threads(n_jobs) as run:
-            deque(run(add, dense_blocks(X)), maxlen=0)
+            deque(run(add, dense_blocks(X, BLOCK_ROWS)), maxlen=0)
         return total
 
 
@@ -102,11 +103,11 @@ def lay_out(trees: Sequence[Any]) -> Walk:
     threshold = joined("threshold").astype(np.float64)
     # at most the threshold is below the next number: of minus both, above
     bound = np.where(missing_left, threshold, -np.nextafter(threshold, np.inf))
+    feature = np.where(leaf, 0, joined("feature")).astype(np.uint64)
     return Walk(
         root.astype(np.uint32),
         _depths(root, child[order]),
-        child[order].astype(np.uint32),
-        np.where(leaf, 0, joined("feature"))[order].astype(np.uint32),
+        (feature << HALF | child.astype(np.uint64))[order],
         np.where(missing_left, 1.0, -1.0)[order],
         np.where(leaf, np.inf, bound)[order],
         joined("value")[order],
@@ -129,14 +130,15 @@ def _depths(root: np.ndarray, child: np.ndarray) -> np.ndarray:
 def next_node(
     X: np.ndarray,
     row: int,
-    node: int,
-    child: np.ndarray,
-    feature: np.ndarray,
+    at: int,
+    node: np.ndarray,
     sign: np.ndarray,
     bound: np.ndarray,
-) -> int:
+) -> Any:
     """Where a row goes from a node; indices are unsigned, of which none counts from the end."""
-    return child[node] + np.uint32(sign[node] * X[np.uint64(row), feature[node]] > bound[node])
+    both = node[at]
+    more = sign[at] * X[np.uint64(row), both >> HALF] > bound[at]
+    return np.uint32(both & LOWER) + np.uint32(more)
 
 
 @jit(error_model="numpy")
@@ -145,8 +147,7 @@ def lead(
     start: int,
     root: int,
     depth: int,
-    child: np.ndarray,
-    feature: np.ndarray,
+    node: np.ndarray,
     sign: np.ndarray,
     bound: np.ndarray,
     at: np.ndarray,
@@ -156,12 +157,12 @@ def lead(
         at[r] = root
     for _ in range(min(depth, SURE)):
         for r in range(SIDE_BY_SIDE):
-            at[r] = next_node(X, start + r, at[r], child, feature, sign, bound)
+            at[r] = next_node(X, start + r, at[r], node, sign, bound)
     moved = np.uint32(depth > SURE)
     while moved:
         moved = np.uint32(0)
         for r in range(SIDE_BY_SIDE):
-            new = next_node(X, start + r, at[r], child, feature, sign, bound)
+            new = next_node(X, start + r, at[r], node, sign, bound)
             moved |= new ^ at[r]
             at[r] = new
 
@@ -171,15 +172,14 @@ def leaf_of(
     X: np.ndarray,
     row: int,
     root: int,
-    child: np.ndarray,
-    feature: np.ndarray,
+    node: np.ndarray,
     sign: np.ndarray,
     bound: np.ndarray,
 ) -> int:
     """The leaf of one row."""
-    at, new = root, next_node(X, row, root, child, feature, sign, bound)
+    at, new = root, next_node(X, row, root, node, sign, bound)
     while new != at:
-        at, new = new, next_node(X, row, new, child, feature, sign, bound)
+        at, new = new, next_node(X, row, new, node, sign, bound)
     return at
 
 
@@ -188,8 +188,7 @@ def find_leaves(
     X: np.ndarray,
     root: np.ndarray,
     depth: np.ndarray,
-    child: np.ndarray,
-    feature: np.ndarray,
+    node: np.ndarray,
     sign: np.ndarray,
     bound: np.ndarray,
     leaves: np.ndarray,
@@ -199,12 +198,12 @@ def find_leaves(
     whole = n - n % SIDE_BY_SIDE
     for start in range(0, whole, SIDE_BY_SIDE):
         for t in range(len(root)):
-            lead(X, start, root[t], depth[t], child, feature, sign, bound, at)
+            lead(X, start, root[t], depth[t], node, sign, bound, at)
             for r in range(SIDE_BY_SIDE):
                 leaves[np.uint64(start + r), t] = at[r]
     for row in range(whole, n):
         for t in range(len(root)):
-            leaves[np.uint64(row), t] = leaf_of(X, row, root[t], child, feature, sign, bound)
+            leaves[np.uint64(row), t] = leaf_of(X, row, root[t], node, sign, bound)
 
 
 @jit(error_model="numpy", plain=lambda X, root, *rest: 20 * len(X) * len(root))
@@ -212,8 +211,7 @@ def add_values(
     X: np.ndarray,
     root: np.ndarray,
     depth: np.ndarray,
-    child: np.ndarray,
-    feature: np.ndarray,
+    node: np.ndarray,
     sign: np.ndarray,
     bound: np.ndarray,
     value: np.ndarray,
@@ -226,11 +224,11 @@ def add_values(
         whole = last - last % SIDE_BY_SIDE
         for t in range(len(root)):
             for start in range(first, whole, SIDE_BY_SIDE):
-                lead(X, start, root[t], depth[t], child, feature, sign, bound, at)
-                for r in range(SIDE_BY_SIDE):
-                    for c in range(value.shape[1]):
+                lead(X, start, root[t], depth[t], node, sign, bound, at)
+                for c in range(value.shape[1]):
+                    for r in range(SIDE_BY_SIDE):
                         total[np.uint64(start + r), c] += value[at[r], c]
             for row in range(whole, last):
-                leaf = leaf_of(X, row, root[t], child, feature, sign, bound)
+                leaf = leaf_of(X, row, root[t], node, sign, bound)
                 for c in range(value.shape[1]):
                     total[np.uint64(row), c] += value[leaf, c]
