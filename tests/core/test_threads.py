@@ -4,13 +4,14 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from panlearn.core.threads import n_threads, one_blas_thread, threads
+from panlearn.core.threads import in_parts, n_threads, one_blas_thread, threads
 
 
 def blas_threads():
@@ -27,6 +28,17 @@ def test_results_come_in_the_order_of_the_items(n_jobs):
         assert list(run(late, range(12))) == list(range(12))
         assert list(run(late, iter(range(12)))) == list(range(12))
         assert list(run(late, [])) == []
+
+
+@pytest.mark.parametrize(("n", "size", "count"), [(0, 3, 0), (7, 3, 3), (12, 3, 4), (40, 3, 14)])
+def test_rows_go_in_stretches_and_many_on_threads(n, size, count):
+    found = in_parts(lambda part: [threading.current_thread(), *range(100)[part]], n, size, 2)
+    assert [len(rows) - 1 for rows in found] == [size] * (count - 1) + [n - size * (count - 1)] * (
+        count > 0
+    )
+    assert [i for _, *rows in found for i in rows] == list(range(n))
+    if count <= 4:
+        assert all(thread is threading.current_thread() for thread, *_ in found)
 
 
 def test_items_are_shared_by_the_threads():
@@ -47,10 +59,17 @@ def meet(n):
         return set(run(who, range(n)))
 
 
-def test_threads_are_left_to_the_next_map_of_as_many():
-    first = meet(3)
-    assert len(first) == 3
-    assert meet(3) == first
+def test_threads_are_left_to_the_next_map_of_as_many(monkeypatch):
+    made = []
+
+    def pool(count):
+        made.append(count)
+        return ThreadPoolExecutor(count)
+
+    monkeypatch.setattr("panlearn.core.threads.ThreadPoolExecutor", pool)
+    monkeypatch.setattr("panlearn.core.threads._Crew.spare", {})
+    assert [len(meet(count)) for count in (3, 3, 2, 3, 2)] == [3, 3, 2, 3, 2]
+    assert made == [3, 2]
 
 
 def test_the_thread_that_asks_does_a_share_of_a_list():

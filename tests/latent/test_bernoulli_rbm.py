@@ -40,6 +40,8 @@ def test_energies_and_likelihoods_are_those_of_the_table(rng, hidden, visible):
     np.testing.assert_allclose(model.log_likelihood(V), log_p, rtol=1e-10)
     up = np.exp(joint - logsumexp(joint, axis=1, keepdims=True)) @ states(hidden)
     np.testing.assert_allclose(model.transform(V), up, rtol=1e-10)
+    parts = model.transform(np.tile(V, (2**15, 1))[:40_000])
+    np.testing.assert_allclose(parts, np.tile(up, (2**15, 1))[:40_000], rtol=1e-10)
     pseudo = np.zeros(len(V))
     place = {tuple(v): p for v, p in zip(V, log_p, strict=True)}
     for i in range(visible):

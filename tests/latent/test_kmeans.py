@@ -195,7 +195,9 @@ def test_the_sample_is_of_distinct_rows_with_their_weights(rng):
     np.testing.assert_allclose(other.rows, sample.rows, rtol=1e-6)
 
 
-def test_distances_far_from_zero_keep_their_digits(rng):
+@pytest.mark.parametrize("together", [1 << 16, 400, 1])  # one part; on threads; a row each
+def test_distances_far_from_zero_keep_their_digits(rng, monkeypatch, together):
+    monkeypatch.setattr("panlearn.latent._nearest.TOGETHER", together)
     X = rng.normal(size=(100, 3)) + 1e8
     model = KMeans(4, random_state=0).fit(X)
     distances = np.linalg.norm(X[:, None] - model.cluster_centers_, axis=2)
@@ -224,8 +226,7 @@ def test_threads_label_as_one_does(rng, monkeypatch):
     X = rng.normal(size=(1000, 3))
     model = KMeans(5, random_state=0).fit(X)
     labels, _ = nearest(X, model.cluster_centers_)
-    monkeypatch.setattr("panlearn.latent._nearest.MANY", 0)
-    monkeypatch.setattr("panlearn.latent._nearest.SHARE", 64)
+    monkeypatch.setattr("panlearn.latent._nearest.PRODUCTS", 64 * 15)
     np.testing.assert_array_equal(model.predict(X), labels)
 
 

@@ -7,9 +7,9 @@ from scipy.optimize import nnls
 from scipy.special import kl_div
 from sklearn.exceptions import ConvergenceWarning
 
-from panlearn.latent import NMF, _nonnegative
+from panlearn.latent import NMF, _nonnegative, _nonnegative_rows
 from panlearn.latent._nonnegative import Penalty, quotients
-from panlearn.latent._nonnegative_rows import active_set, descend_rows
+from panlearn.latent._nonnegative_rows import active_set, descend_rows, minimise_rows
 
 KL = {"solver": "mu", "beta_loss": "kullback-leibler"}
 
@@ -220,6 +220,19 @@ def test_a_divergence_says_what_it_does_not_take(rng):
         NMF(2, solver="mu", beta_loss=2, random_state=0).fit(X).components_,
         NMF(2, solver="mu", random_state=0).fit(X).components_,
     )
+
+
+@pytest.mark.parametrize("ridge", [3.0, 0.3, 0.01])  # sweeps end all rows, or three quarters
+@pytest.mark.parametrize("groups", [4, 0])
+def test_rows_are_solved_by_sweeps_and_newton_steps_alike(rng, monkeypatch, ridge, groups):
+    monkeypatch.setattr(_nonnegative_rows, "GROUPS", groups)
+    k, n = 5, 150  # not a multiple of the rows that go side by side
+    A = np.vstack([rng.random((12, k)), ridge * np.eye(k)])
+    X = np.vstack([rng.normal(size=(n - 1, len(A))), np.zeros(len(A))])
+    found = minimise_rows(X @ A, A.T @ A, np.zeros(2))
+    expected = np.array([nnls(A, x)[0] for x in X])
+    assert 0.1 < np.mean(expected == 0) < 0.9
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_small_rows_are_swept_more_often_and_get_further(rng, monkeypatch):

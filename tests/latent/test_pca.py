@@ -214,7 +214,9 @@ def test_flat_rows_have_as_many_components_as_they_vary_in(rng):
         PCA(9).fit(X)
 
 
-def test_whitening_and_the_way_back(X):
+@pytest.mark.parametrize("together", [1 << 17, 100, 1])  # in one part, in many, row by row
+def test_whitening_and_the_way_back(X, monkeypatch, together):
+    monkeypatch.setattr("panlearn.latent.pca.TOGETHER", together)
     model = PCA(whiten=True).fit(X)
     np.testing.assert_allclose(np.cov(model.transform(X).T), np.eye(6), atol=1e-10)
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-10)

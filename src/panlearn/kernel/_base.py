@@ -17,6 +17,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows
+from panlearn.core.threads import in_parts
 from panlearn.core.validation import Targets, read_rows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._kernel import Kernel
@@ -31,6 +32,8 @@ KernelOrMatrix = KernelLike | Literal["precomputed"]
 FEW = 500  # rows up to which BLAS has one thread
 BLOCK = 1 << 22
 """Entries of the part of a kernel matrix that is made at a time when only its product is wanted."""
+PART, ROWS = 1 << 17, 64
+"""Entries of such a part that stay in the cache, if these are of so many rows."""
 
 
 class KernelMethod(Estimator):
@@ -215,9 +218,9 @@ def times(kernel: Kernel, X: Any, Z: Any, coefficients: np.ndarray) -> np.ndarra
         return np.zeros((X.shape[0], *coefficients.shape[1:]))
     same = not sparse.issparse(X) and np.may_share_memory(X, Z)
     X, Z = X.astype(np.float64, copy=same), Z.astype(np.float64, copy=False)
-    n, step = X.shape[0], max(1, BLOCK // max(1, Z.shape[0]))
+    step = max(PART // Z.shape[0], min(ROWS, BLOCK // Z.shape[0]), 1)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        parts = [kernel._gram(X[i : i + step], Z) @ coefficients for i in range(0, n, step)]
+        parts = in_parts(lambda i: kernel._gram(X[i], Z) @ coefficients, X.shape[0], step)
     return np.concatenate(parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -10,23 +9,35 @@ from scipy import sparse
 
 from panlearn.core.jit import jit
 from panlearn.core.short_rows import shifted
-from panlearn.core.threads import threads
+from panlearn.core.threads import in_parts
 from panlearn.latent._lloyd import assign
 from panlearn.latent._lloyd_kernel import CHUNK
 
 FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
-SHARE = 1 << 14  # rows that a thread labels at a time
-MANY = 1 << 25  # products: with fewer, all are done before threads have gained anything
+TOGETHER = 1 << 16  # numbers of some rows and of their distances, which stay in the cache
+PRODUCTS = 1 << 20  # that a thread finds at a time
 
 
-def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """The distance of each row from each centre, (n, k)."""
-    square = X @ centres.T
-    square *= -2
-    square += np.einsum("ij,ij->i", X, X)[:, None]
-    shifted(square, np.einsum("ij,ij->i", centres, centres), out=square)
-    np.maximum(square, 0, out=square)
-    return np.sqrt(square, out=square)
+def distances(X: np.ndarray, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """The distance of each row from each centre, (n, k).
+
+    All are taken about the origin, so that data far from zero keep their digits.
+    """
+    moved, out = centres - origin, np.empty((len(X), len(centres)), X.dtype)
+    squares = np.einsum("ij,ij->i", moved, moved)
+
+    def fill(part: slice) -> None:
+        rows = shifted(X[part], -origin)
+        square = rows @ moved.T
+        square *= -2
+        square += np.einsum("ij,ij->i", rows, rows)[:, None]
+        shifted(square, squares, out=square)
+        np.maximum(square, 0, out=square)
+        np.sqrt(square, out=square)
+        out[part] = square
+
+    in_parts(fill, len(X), max(1, TOGETHER // sum(centres.shape)))
+    return out
 
 
 def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
@@ -39,12 +50,7 @@ def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:
     def label(part: slice) -> None:
         _label(np.ascontiguousarray(X[part]), moved, half, origin, labels[part])
 
-    if len(X) * centres.size <= MANY:
-        label(slice(None))
-        return labels
-    with threads() as run:
-        parts = [slice(start, start + SHARE) for start in range(0, len(X), SHARE)]
-        deque(run(label, parts), maxlen=0)
+    in_parts(label, len(X), PRODUCTS // centres.size)
     return labels
 
 

@@ -16,16 +16,19 @@ from panlearn.core.jit import jit
 FAST = {"reassoc", "contract"}
 ROUNDS = 250
 ABREAST = 64  # rows that go side by side
+GROUP, GROUPS = 8, 4  # sweeps before it is looked which rows have ended, and how often it is
 DEPENDENT = 1e4  # roundings that a pivot is above: below, a solution has few digits left
 
 
 def minimise_rows(cross: np.ndarray, gram: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """The w of each row of c, till no coordinate moves by more than roundings.
 
-    Rows that are not there after many rounds, for G is nearly singular, are solved anew exactly.
+    Mostly sweeps get there, of rows side by side; Newton's steps do for the rows that are left, and
+    rows that are not there after many of these, for G is nearly singular, are solved exactly.
     """
-    W, tol = np.zeros_like(cross), 100 * np.finfo(cross.dtype).eps
-    ended = solve_rows(W, cross, gram, penalty, ROUNDS, float(tol))
+    W, tol = np.zeros_like(cross), 100 * float(np.finfo(cross.dtype).eps)
+    ended = settle_rows(W, cross, gram, penalty, GROUPS, tol)
+    solve_rows(W, cross, gram, penalty, ROUNDS, tol, ended)
     for i in np.flatnonzero(~ended):
         ridge = penalty[1] * np.eye(len(gram), dtype=W.dtype)
         W[i] = active_set(cross[i] - penalty[0], gram + ridge)
@@ -69,10 +72,11 @@ def _descend_all(
     curvature = gram.diagonal() + penalty[1]
     for _ in range(sweeps):
         for t in np.flatnonzero(curvature > 0):
+            inverse = 1 / np.sqrt(curvature[t])
             descent = c[t] - penalty[1] * w[t]
             for q in range(len(w)):  # a product of matrices would add in another order
                 descent -= gram[t, q] * w[q]
-            w[t] = np.maximum(w[t] + descent / curvature[t], 0)
+            w[t] = np.maximum(w[t] + descent * inverse * inverse, 0)
     rows[:] = w.T
 
 
@@ -89,7 +93,7 @@ def descend_rows(
 ) -> None:
     """So many sweeps of coordinate descent over each row, `ABREAST` rows side by side."""
     n, k = rows.shape
-    l1, l2, zero = penalty[0], penalty[1], rows.dtype.type(0)
+    l1, l2 = penalty[0], penalty[1]
     w, c = np.empty((k, ABREAST), rows.dtype), np.empty((k, ABREAST), rows.dtype)
     descent = np.empty(ABREAST, rows.dtype)
     for start in range(0, n, ABREAST):
@@ -98,21 +102,76 @@ def descend_rows(
             for t in range(k):
                 w[t, i], c[t, i] = rows[start + i, t], cross[start + i, t] - l1
         for _ in range(sweeps):
-            for t in range(k):
-                curvature = gram[t, t] + l2
-                if curvature <= 0:
-                    continue
-                for i in range(size):
-                    descent[i] = c[t, i] - l2 * w[t, i]
-                for q in range(k):
-                    entry = gram[t, q]
-                    for i in range(size):
-                        descent[i] -= entry * w[q, i]
-                for i in range(size):
-                    w[t, i] = max(w[t, i] + descent[i] / curvature, zero)
+            _sweep_abreast(w, c, gram, l2, size, descent)
         for i in range(size):
             for t in range(k):
                 rows[start + i, t] = w[t, i]
+
+
+@jit(error_model="numpy")
+def settle_rows(
+    rows: np.ndarray,
+    cross: np.ndarray,
+    gram: np.ndarray,
+    penalty: np.ndarray,
+    groups: int,
+    tol: float,
+) -> np.ndarray:
+    """As many groups of sweeps as a row needs; returned is which rows moved by `tol` no more.
+
+    Rows that stand side by side go on till all have ended.
+    """
+    n, k = rows.shape
+    l1, l2 = penalty[0], penalty[1]
+    w, c = np.empty((k, ABREAST), rows.dtype), np.empty((k, ABREAST), rows.dtype)
+    before, descent = np.empty((k, ABREAST), rows.dtype), np.empty(ABREAST, rows.dtype)
+    ended = np.zeros(n, dtype=np.bool_)
+    for start in range(0, n, ABREAST):
+        size = min(ABREAST, n - start)
+        for i in range(size):
+            for t in range(k):
+                w[t, i], c[t, i] = rows[start + i, t], cross[start + i, t] - l1
+        for _ in range(groups):
+            for _ in range(GROUP - 1):
+                _sweep_abreast(w, c, gram, l2, size, descent)
+            for t in range(k):
+                for i in range(size):
+                    before[t, i] = w[t, i]
+            _sweep_abreast(w, c, gram, l2, size, descent)
+            left = size
+            for i in range(size):
+                moved, largest = w[0, i] * 0, w[0, i]
+                for t in range(k):
+                    moved, largest = max(moved, abs(w[t, i] - before[t, i])), max(largest, w[t, i])
+                ended[start + i] = moved <= tol * largest
+                left -= ended[start + i]
+            if left == 0:
+                break
+        for i in range(size):
+            for t in range(k):
+                rows[start + i, t] = w[t, i]
+    return ended
+
+
+@jit(error_model="numpy")
+def _sweep_abreast(
+    w: np.ndarray, c: np.ndarray, gram: np.ndarray, l2: float, size: int, descent: np.ndarray
+) -> None:
+    """Each coordinate of the columns of w to its minimum in turn, or to zero if that is below."""
+    zero, one = w.dtype.type(0), w.dtype.type(1)
+    for t in range(len(gram)):
+        curvature = gram[t, t] + l2
+        if curvature <= 0:
+            continue
+        inverse = one / np.sqrt(curvature)  # of its root, since its own may overflow
+        for i in range(size):
+            descent[i] = c[t, i] - l2 * w[t, i]
+        for q in range(len(gram)):
+            entry = gram[t, q]
+            for i in range(size):
+                descent[i] -= entry * w[q, i]
+        for i in range(size):
+            w[t, i] = max(w[t, i] + descent[i] * inverse * inverse, zero)
 
 
 @jit(fastmath=FAST)
@@ -123,16 +182,19 @@ def solve_rows(
     penalty: np.ndarray,
     rounds: int,
     tol: float,
-) -> np.ndarray:
+    ended: np.ndarray,
+) -> None:
     """Sweeps find which coordinates are free, a Newton step takes these to their minimum.
 
-    A row ends when no coordinate moves by more than `tol` of the largest; returned is which did.
+    A row ends when no coordinate moves by more than `tol` of the largest; `ended` says which did,
+    and which had before.
     """
     n, k = rows.shape
     slope, step = np.empty(k, dtype=rows.dtype), np.empty(k, dtype=rows.dtype)
     factor, free = np.empty((k, k), dtype=rows.dtype), np.empty(k, np.int64)
-    ended = np.zeros(n, dtype=np.bool_)
     for i in range(n):
+        if ended[i]:
+            continue
         slope_of(rows[i], cross[i], gram, penalty[0], slope)
         for _ in range(rounds):
             for _ in range(1 + k // 8):  # about the cost of a step
@@ -142,7 +204,6 @@ def solve_rows(
             if moved <= tol * largest:
                 ended[i] = True
                 break
-    return ended
 
 
 @jit(fastmath=FAST)

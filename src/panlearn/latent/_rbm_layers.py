@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from panlearn.core.short_rows import shifted
-from panlearn.core.threads import threads
+from panlearn.core.threads import in_parts, threads
 
 BLOCK = 1 << 16  # numbers of some rows and all hidden units, which stay in the cache
 
@@ -22,9 +22,15 @@ class Layers(NamedTuple):
 
     def hidden(self, v: np.ndarray) -> np.ndarray:
         """p(h = 1 | v) = σ(c + W v)."""
-        field = v @ self.weights.T
-        shifted(field, self.hidden_bias, out=field)
-        return expit(field, out=field)
+        made = np.empty((len(v), len(self.weights)), np.result_type(v, self.weights))
+
+        def fill(part: slice) -> None:
+            field = np.matmul(v[part], self.weights.T, out=made[part])
+            shifted(field, self.hidden_bias, out=field)
+            expit(field, out=field)
+
+        in_parts(fill, len(v), max(1, BLOCK // sum(self.weights.shape)))
+        return made
 
     def visible(self, h: np.ndarray) -> np.ndarray:
         """p(v = 1 | h) = σ(b + W'h)."""

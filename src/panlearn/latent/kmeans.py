@@ -22,7 +22,6 @@ from panlearn.core.map_reduce import map_reduce
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
-from panlearn.core.short_rows import shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
 from panlearn.core.threads import one_blas_thread
@@ -278,9 +277,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
         """
         X = self._check(X)
         centres = self.cluster_centers_.astype(float)
-        if not sparse.issparse(X):  # about their middle, data far from zero keep their digits
-            origin = centres.mean(axis=0)
-            return distances(shifted(X, -origin), centres - origin).astype(X.dtype, copy=False)
+        if not sparse.issparse(X):
+            return distances(X, centres, centres.mean(axis=0))
         return euclidean_distances(X, centres).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

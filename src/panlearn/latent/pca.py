@@ -18,6 +18,7 @@ from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.short_rows import divided, shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
+from panlearn.core.threads import in_parts
 from panlearn.core.validation import read_rows
 from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._likelihood import Likelihood
@@ -28,6 +29,7 @@ from panlearn.latent._rows import coordinates
 from panlearn.latent._spectrum import Spectrum, from_moments
 
 BLOCK = 8192  # rows that are centred at a time: few calls, and the cache still holds them
+TOGETHER = 1 << 17  # numbers of some rows and of their scores
 
 
 @dataclass(eq=False, repr=False)
@@ -306,8 +308,11 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
         if sparse.issparse(X):
             return X @ self.components_.T - self.mean_ @ self.components_.T
         out = np.empty((X.shape[0], self.n_components_), np.result_type(X, self.mean_))
-        for part, rows in row_blocks(X, BLOCK):
-            np.matmul(shifted(rows, -self.mean_), self.components_.T, out=out[part])
+
+        def project(part: slice) -> None:
+            np.matmul(shifted(X[part], -self.mean_), self.components_.T, out=out[part])
+
+        in_parts(project, len(X), max(1, TOGETHER // sum(self.components_.shape)))
         return out
 
     def _scale(self) -> np.ndarray:
