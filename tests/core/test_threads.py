@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from panlearn.core.threads import in_parts, n_threads, one_blas_thread, threads
+from panlearn.core.threads import in_parts, n_threads, one_blas_thread, rows_together, threads
 
 
 def blas_threads():
@@ -39,6 +39,15 @@ def test_rows_go_in_stretches_and_many_on_threads(n, size, count):
     assert [i for _, *rows in found for i in rows] == list(range(n))
     if count <= 4:
         assert all(thread is threading.current_thread() for thread, *_ in found)
+
+
+@pytest.mark.parametrize("width", [1, 10, 1000, 10**5, 10**9])
+def test_parts_stay_in_the_cache_or_are_worth_a_product(width):
+    rows = rows_together(width)
+    assert rows >= 1
+    assert rows >= 256 or rows * width > 2**21
+    assert rows == 1 or rows * width <= 2**22
+    assert rows <= 256 or rows * width <= 2**18
 
 
 def test_items_are_shared_by_the_threads():

@@ -195,9 +195,9 @@ def test_the_sample_is_of_distinct_rows_with_their_weights(rng):
     np.testing.assert_allclose(other.rows, sample.rows, rtol=1e-6)
 
 
-@pytest.mark.parametrize("together", [1 << 16, 400, 1])  # one part; on threads; a row each
-def test_distances_far_from_zero_keep_their_digits(rng, monkeypatch, together):
-    monkeypatch.setattr("panlearn.latent._nearest.TOGETHER", together)
+@pytest.mark.parametrize("rows", [100, 7, 1])  # one part; on threads; a row each
+def test_distances_far_from_zero_keep_their_digits(rng, monkeypatch, rows):
+    monkeypatch.setattr("panlearn.latent._nearest.rows_together", lambda width: rows)
     X = rng.normal(size=(100, 3)) + 1e8
     model = KMeans(4, random_state=0).fit(X)
     distances = np.linalg.norm(X[:, None] - model.cluster_centers_, axis=2)

@@ -214,9 +214,17 @@ def test_flat_rows_have_as_many_components_as_they_vary_in(rng):
         PCA(9).fit(X)
 
 
-@pytest.mark.parametrize("together", [1 << 17, 100, 1])  # in one part, in many, row by row
-def test_whitening_and_the_way_back(X, monkeypatch, together):
-    monkeypatch.setattr("panlearn.latent.pca.TOGETHER", together)
+@pytest.mark.parametrize("middle", [0.0, 0.3, 3.0, 1e8])
+def test_scores_keep_their_digits_wherever_the_rows_lie(rng, middle):
+    X = rng.normal(size=(50, 6)) + middle
+    model = PCA(3).fit(X)
+    long = [a.astype(np.longdouble) for a in (X, model.mean_, model.components_.T)]
+    np.testing.assert_allclose(model.transform(X), (long[0] - long[1]) @ long[2], rtol=0, atol=4e-15)
+
+
+@pytest.mark.parametrize("rows", [1000, 7, 1])  # in one part, in many, row by row
+def test_whitening_and_the_way_back(X, monkeypatch, rows):
+    monkeypatch.setattr("panlearn.latent.pca.rows_together", lambda width: rows)
     model = PCA(whiten=True).fit(X)
     np.testing.assert_allclose(np.cov(model.transform(X).T), np.eye(6), atol=1e-10)
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-10)

@@ -19,6 +19,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 FEW = 4  # parts that are done before threads have gained anything
+IN_CACHE = 1 << 18  # numbers that stay there
+WORTH, MOST = 256, 1 << 22
+"""Rows that a matrix is worth reading again for, if they are not of more numbers than these."""
 
 
 class OrderedMap(Protocol):
@@ -108,6 +111,11 @@ def in_parts(call: Callable[[slice], R], n: int, size: int, n_jobs: int | None =
         return list(map(call, parts))
     with threads(n_jobs) as run:
         return list(run(call, parts))
+
+
+def rows_together(width: int) -> int:
+    """How many rows to multiply at a time that are, with their products, so many numbers each."""
+    return max(IN_CACHE // width, min(WORTH, MOST // width), 1)
 
 
 class _Crew:

@@ -17,7 +17,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.plain import known_rows
 from panlearn.core.sources import ArrayRows
-from panlearn.core.threads import in_parts
+from panlearn.core.threads import in_parts, rows_together
 from panlearn.core.validation import Targets, read_rows
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._kernel import Kernel
@@ -32,8 +32,6 @@ KernelOrMatrix = KernelLike | Literal["precomputed"]
 FEW = 500  # rows up to which BLAS has one thread
 BLOCK = 1 << 22
 """Entries of the part of a kernel matrix that is made at a time when only its product is wanted."""
-PART, ROWS = 1 << 17, 64
-"""Entries of such a part that stay in the cache, if these are of so many rows."""
 
 
 class KernelMethod(Estimator):
@@ -218,7 +216,7 @@ def times(kernel: Kernel, X: Any, Z: Any, coefficients: np.ndarray) -> np.ndarra
         return np.zeros((X.shape[0], *coefficients.shape[1:]))
     same = not sparse.issparse(X) and np.may_share_memory(X, Z)
     X, Z = X.astype(np.float64, copy=same), Z.astype(np.float64, copy=False)
-    step = max(PART // Z.shape[0], min(ROWS, BLOCK // Z.shape[0]), 1)
+    step = rows_together(Z.shape[0])
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         parts = in_parts(lambda i: kernel._gram(X[i], Z) @ coefficients, X.shape[0], step)
     return np.concatenate(parts)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from panlearn.core.boundary import is_finite
 from panlearn.core.plain import is_known, known_rows
+from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import FLOATS
 
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
@@ -48,8 +49,12 @@ def checked_rows(
 
 
 def _has_squares(values: np.ndarray) -> bool:
-    """Whether the squares are floats beyond doubt, in one pass; mostly they are."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    """Whether the squares are floats beyond doubt, in one pass; mostly they are.
+
+    On one thread: another of BLAS would wait for work for milliseconds after, on a core that the
+    method's own threads want.
+    """
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         square = float(np.vdot(values, values)) if values.flags.c_contiguous else np.inf
     return square <= LARGEST[values.dtype] ** 2
 

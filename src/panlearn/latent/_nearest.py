@@ -9,12 +9,11 @@ from scipy import sparse
 
 from panlearn.core.jit import jit
 from panlearn.core.short_rows import shifted
-from panlearn.core.threads import in_parts
+from panlearn.core.threads import in_parts, rows_together
 from panlearn.latent._lloyd import assign
 from panlearn.latent._lloyd_kernel import CHUNK
 
 FEW = 1 << 9  # entries of all centres up to which a product in single precision saves no time
-TOGETHER = 1 << 16  # numbers of some rows and of their distances, which stay in the cache
 PRODUCTS = 1 << 20  # that a thread finds at a time
 
 
@@ -36,7 +35,7 @@ def distances(X: np.ndarray, centres: np.ndarray, origin: np.ndarray) -> np.ndar
         np.sqrt(square, out=square)
         out[part] = square
 
-    in_parts(fill, len(X), max(1, TOGETHER // sum(centres.shape)))
+    in_parts(fill, len(X), rows_together(sum(centres.shape)))
     return out
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from panlearn.core.short_rows import shifted
-from panlearn.core.threads import in_parts, threads
+from panlearn.core.threads import in_parts, rows_together, threads
 
 BLOCK = 1 << 16  # numbers of some rows and all hidden units, which stay in the cache
 
@@ -29,7 +29,7 @@ class Layers(NamedTuple):
             shifted(field, self.hidden_bias, out=field)
             expit(field, out=field)
 
-        in_parts(fill, len(v), max(1, BLOCK // sum(self.weights.shape)))
+        in_parts(fill, len(v), rows_together(sum(self.weights.shape)))
         return made
 
     def visible(self, h: np.ndarray) -> np.ndarray:

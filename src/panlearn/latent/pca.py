@@ -18,7 +18,7 @@ from panlearn.core.parameters import Bounds, NonNegative, Positive, RandomState
 from panlearn.core.short_rows import divided, shifted
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.statistics import Moments
-from panlearn.core.threads import in_parts
+from panlearn.core.threads import in_parts, rows_together
 from panlearn.core.validation import read_rows
 from panlearn.latent._extremes import checked_rows, floats, log_floats
 from panlearn.latent._likelihood import Likelihood
@@ -29,7 +29,6 @@ from panlearn.latent._rows import coordinates
 from panlearn.latent._spectrum import Spectrum, from_moments
 
 BLOCK = 8192  # rows that are centred at a time: few calls, and the cache still holds them
-TOGETHER = 1 << 17  # numbers of some rows and of their scores
 
 
 @dataclass(eq=False, repr=False)
@@ -304,16 +303,22 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
         return checked_rows(self, X, reset=False, accept_sparse="csr")
 
     def _project(self, X: Any) -> np.ndarray:
-        """(X - mean) W, with X centred first so that an offset costs no digits."""
-        if sparse.issparse(X):
-            return X @ self.components_.T - self.mean_ @ self.components_.T
+        """(X - mean) W, with X centred first where the mean is so far that it would cost digits."""
+        if sparse.issparse(X) or self._is_near():
+            scores = X @ self.components_.T
+            return shifted(scores, -self.mean_ @ self.components_.T, out=scores)
         out = np.empty((X.shape[0], self.n_components_), np.result_type(X, self.mean_))
 
         def project(part: slice) -> None:
             np.matmul(shifted(X[part], -self.mean_), self.components_.T, out=out[part])
 
-        in_parts(project, len(X), max(1, TOGETHER // sum(self.components_.shape)))
+        in_parts(project, len(X), rows_together(sum(self.components_.shape)))
         return out
+
+    def _is_near(self) -> bool:
+        """Whether the mean is no farther from zero than rows are from the mean."""
+        mean, left = self.mean_.astype(float), len(self.mean_) - self.n_components_
+        return mean @ mean <= self.explained_variance_.sum() + left * self.noise_variance_
 
     def _scale(self) -> np.ndarray:
         return np.sqrt(self._floored()[0]).astype(self.components_.dtype)
