@@ -2,12 +2,16 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from panlearn.core.estimator import Estimator, fitting
 from panlearn.core.parameters import InvalidParameterError, Positive
+from panlearn.core.threads import is_little
 
 
 @dataclass(eq=False, repr=False)
@@ -33,6 +37,48 @@ class Counter(Estimator):
         if self.count_ > self.limit:
             raise RuntimeError("too many")
         return self
+
+
+@dataclass(eq=False, repr=False)
+class Watcher(Estimator):
+    @fitting
+    def fit(self, X, y=None):
+        """Remember how many threads BLAS has."""
+        self.threads_ = {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+        return self
+
+
+class PairWatcher(Watcher):
+    makes_pairs = True
+
+
+@pytest.mark.parametrize(
+    ("rows", "one", "one_of_pairs"),
+    [
+        (np.zeros((200, 10)), True, True),
+        (sparse.csr_array((500, 500)), True, True),
+        (np.zeros((501, 501)), False, False),
+        (np.zeros((150, 3000)), True, True),
+        (np.zeros((1000, 100)), True, False),
+        (np.zeros((2001, 10)), False, False),
+        (np.zeros(5), False, False),
+        (1, False, False),
+    ],
+)
+def test_blas_has_one_thread_for_few_rows(rows, one, one_of_pairs):
+    with threadpool_limits(2, "blas"):
+        assert Watcher().fit(rows).threads_ == ({1} if one else {2})
+        assert PairWatcher().fit(rows).threads_ == ({1} if one_of_pairs else {2})
+        assert Watcher().fit(1).threads_ == {2}
+
+
+def test_rows_that_nobody_has_counted_are_not_few():
+    da = pytest.importorskip("dask.array", reason="Dask is not installed")
+    rows = da.from_array(np.zeros((40, 2)), chunks=(10, 2))
+    assert is_little(np.zeros((40, 2)))
+    assert not is_little(rows[rows[:, 0] > 1])
+    dd = pytest.importorskip("dask.dataframe", reason="Dask's tables are not installed")
+    assert not is_little(dd.from_dask_array(rows))
 
 
 def test_a_failure_restores_everything():

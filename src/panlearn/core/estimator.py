@@ -26,6 +26,7 @@ from panlearn.core.elsewhere import anywhere
 from panlearn.core.learned import Shape, shapes
 from panlearn.core.parameters import check_parameters
 from panlearn.core.porting import ported
+from panlearn.core.threads import is_little, one_blas_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,6 +64,7 @@ class Estimator(BaseEstimator, metaclass=Constructed):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities()
+    makes_pairs: ClassVar[bool] = False  # whether its matrices are of all pairs of rows
     learned: ClassVar[Mapping[str, Shape]] = shapes(
         feature_names_in_="(n_features,)", classes_="(n_classes,) or n_outputs of (*,)"
     )
@@ -125,7 +127,7 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
 
     The hyper-parameters are checked first, then whether the class takes such samples at all. If the
     method fails, the estimator is left exactly as it was, so a fitted model survives a bad call.
-    Callbacks are torn down in either case.
+    Callbacks are torn down in either case. Of few rows BLAS has one thread.
     """
     names = list(inspect.signature(method).parameters)[1:]
 
@@ -139,8 +141,9 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
         before = dict(vars(self))
         if method.__name__ in ("fit", "fit_transform"):
             _forget(self)
+        little = is_little(given.get("X"), self.makes_pairs)
         try:
-            with told(given, numbers_of(self)):
+            with told(given, numbers_of(self)), one_blas_thread(little):
                 return method(self, *args, **kwargs)
         except BaseException:
             transient = {k: v for k, v in vars(self).items() if k in _CALLBACK_STATE}

@@ -22,6 +22,7 @@ FEW = 4  # parts that are done before threads have gained anything
 IN_CACHE = 1 << 18  # numbers that stay there
 WORTH, MOST = 256, 1 << 22
 """Rows that a matrix is worth reading again for, if they are not of more numbers than these."""
+FEW_ROWS, FEW_PRODUCTS = 2000, 500**3
 
 
 class OrderedMap(Protocol):
@@ -257,6 +258,26 @@ def one_blas_thread(when: bool = True) -> Iterator[None]:
             _blas_holds.pop()
             if not _blas_holds:
                 _set_blas_threads(before)
+
+
+def is_little(X: Any, pairs: bool = False) -> bool:
+    """Whether rows are so few that BLAS is done sooner with one thread.
+
+    NumPy and SciPy have a BLAS each. For milliseconds after a call the threads of one wait for the
+    next on cores that those of the other want: fits of a few milliseconds take ten times as long.
+
+    Parameters
+    ----------
+    X : array-like
+        The rows.
+    pairs : bool, default=False
+        Whether matrices will be of all pairs of them, not of their columns.
+    """
+    shape = getattr(X, "shape", ())
+    if len(shape) != 2 or not all(isinstance(side, int) for side in shape):
+        return False  # not known before it is read
+    n, d = (shape[0], shape[0]) if pairs else shape
+    return n <= FEW_ROWS and n * d * min(n, d) <= FEW_PRODUCTS
 
 
 def _set_blas_threads(counts: list[int]) -> None:

@@ -29,7 +29,7 @@ KernelLike = KernelName | Callable
 KernelOrMatrix = KernelLike | Literal["precomputed"]
 """The same, or the word that says that X is the kernel matrix."""
 
-FEW = 500  # rows up to which BLAS has one thread
+FEW = 500  # rows whose matrices one thread makes sooner
 BLOCK = 1 << 22
 """Entries of the part of a kernel matrix that is made at a time when only its product is wanted."""
 
@@ -47,6 +47,7 @@ class KernelMethod(Estimator):
     )
 
     capabilities = Capabilities(any_order=True, sparse=True)
+    makes_pairs = True
 
     kernel: Any
     kernel_: Any

@@ -18,9 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from panlearn.core import memory
 from panlearn.core.interrupts import interruption
-from panlearn.core.threads import one_blas_thread
 from panlearn.core.warning import warn
-from panlearn.kernel._base import FEW, times
+from panlearn.kernel._base import times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._solve import solve_psd
 from panlearn.kernel._tiles import gram
@@ -51,10 +50,9 @@ def solve_bordered(
     """Solve for every column of Y at once; `ridge` is the diagonal r."""
     sides = np.column_stack([np.ones(len(Y)), Y])
     if solver == "cholesky" or (solver == "auto" and len(Y) < LARGE):
-        with one_blas_thread(len(Y) <= FEW):
-            H = gram(kernel, X)
-            H.flat[:: len(H) + 1] += ridge
-            solution, n_iter = solve_psd(H, sides), 1
+        H = gram(kernel, X)
+        H.flat[:: len(H) + 1] += ridge
+        solution, n_iter = solve_psd(H, sides), 1
     else:
         product, diagonal = _operator(kernel, X, ridge)
         solution, n_iter = conjugate_gradients(product, diagonal, sides, tol, max_iter)

@@ -14,9 +14,8 @@ from panlearn.core.labels import encode_labels
 from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Positive
-from panlearn.core.threads import one_blas_thread
 from panlearn.core.warning import warn
-from panlearn.kernel._base import FEW, KernelLike, refuse_overflow, rounded
+from panlearn.kernel._base import KernelLike, refuse_overflow, rounded
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import KernelClassifier, present, signs
 
@@ -139,8 +138,7 @@ class AsymmetricLSSVC(KernelClassifier):
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             K = refuse_overflow(self.kernel_._gram(X.astype(np.float64, copy=False), None))
         Y = signs(codes, len(self.classes_))
-        with one_blas_thread(n <= FEW):
-            a, b, *biases = _solve(K, 1 / (self.C * weight), Y)
+        a, b, *biases = _solve(K, 1 / (self.C * weight), Y)
         self.target_coef_, self.source_coef_ = a, b
         self.source_intercept_, self.target_intercept_ = biases
         self._keep(self.kernel_, X)

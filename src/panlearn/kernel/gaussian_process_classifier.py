@@ -199,8 +199,7 @@ class GaussianProcessClassifier(ClassifierMixin, Iterative, KernelMethod):
         given = Constant(1.0, "fixed") * RBF(1.0, "fixed") if self.kernel is None else self.kernel
         kernel = as_kernel(given, rows)
         seen = ArrayRows(X, y, None if sample_weight is None else weight)
-        with one_blas_thread(len(X) <= FEW):
-            found = maximise_evidence(self, kernel, evidence, rows=seen, attributes=attributes)
+        found = maximise_evidence(self, kernel, evidence, rows=seen, attributes=attributes)
         for name, value in found.items():
             setattr(self, name, value)
         if not reached:

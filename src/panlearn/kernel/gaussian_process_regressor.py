@@ -17,11 +17,10 @@ from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.progress import Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows
-from panlearn.core.threads import one_blas_thread
 from panlearn.core.warning import warn
 from panlearn.kernel._adapter import as_kernel
 from panlearn.kernel._ascent import maximise_evidence
-from panlearn.kernel._base import BLOCK, FEW, KernelMethod, rounded, times
+from panlearn.kernel._base import BLOCK, KernelMethod, rounded, times
 from panlearn.kernel._evidence import condition, evidence
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel.kernels import RBF
@@ -172,14 +171,13 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Iterative, Kern
                 "y_train_std_": scale,
             }
 
-        with one_blas_thread(len(X) <= FEW):
-            found = maximise_evidence(
-                self,
-                1.0 * RBF() if self.kernel is None else as_kernel(self.kernel, rows),
-                lambda kernel: evidence(kernel, rows, noise, targets),
-                rows=ArrayRows(X, y, None),
-                attributes=attributes,
-            )
+        found = maximise_evidence(
+            self,
+            1.0 * RBF() if self.kernel is None else as_kernel(self.kernel, rows),
+            lambda kernel: evidence(kernel, rows, noise, targets),
+            rows=ArrayRows(X, y, None),
+            attributes=attributes,
+        )
         for name, value in found.items():
             setattr(self, name, value)
         if self.jitter_:

@@ -17,8 +17,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
-from panlearn.core.threads import one_blas_thread
-from panlearn.kernel._base import BLOCK, FEW, KernelMethod, KernelOrMatrix, rounded, times
+from panlearn.kernel._base import BLOCK, KernelMethod, KernelOrMatrix, rounded, times
 from panlearn.kernel._kernel import Kernel
 from panlearn.kernel._labels import present
 from panlearn.kernel._solve import solve_psd
@@ -189,15 +188,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod)
         n, k, solver = len(weight), self.n_components, self._choose(len(weight))
         copies = 1 if solver == "arpack" else 3
         require_memory((copies, n, n), "the kernel matrix with its workspace", "use fewer rows")
-        with one_blas_thread(n <= FEW):
-            centred = _Centred.of(kernel, X.astype(np.float64, copy=False), weight)
-            if solver == "arpack":
-                start = generator(self.random_state).standard_normal(n)
-                values, vectors = centred.largest(k or n, self.tol, start)
-            else:
-                # of a kernel that is no inner product the least eigenvalue tells
-                proved = isinstance(kernel, Linear | Stationary)
-                values, vectors = centred.spectrum(k if proved and k is not None else n)
+        centred = _Centred.of(kernel, X.astype(np.float64, copy=False), weight)
+        if solver == "arpack":
+            start = generator(self.random_state).standard_normal(n)
+            values, vectors = centred.largest(k or n, self.tol, start)
+        else:
+            # of a kernel that is no inner product the least eigenvalue tells
+            proved = isinstance(kernel, Linear | Stationary)
+            values, vectors = centred.spectrum(k if proved and k is not None else n)
         error = n * np.finfo(float).eps * max(float(np.abs(values).max()), centred.size)
         if values.min() < -1e3 * error and not kernel.indefinite:
             raise ValueError(

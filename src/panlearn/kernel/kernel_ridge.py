@@ -11,8 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from panlearn.core.estimator import fitting
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive
-from panlearn.core.threads import one_blas_thread
-from panlearn.kernel._base import FEW, KernelMethod, KernelOrMatrix, rounded
+from panlearn.kernel._base import KernelMethod, KernelOrMatrix, rounded
 from panlearn.kernel._solve import solve_psd
 from panlearn.kernel._tiles import gram
 
@@ -110,17 +109,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMethod):
         X, Y = self._rows(matrix), y.astype(np.float64).reshape(len(y), -1)
         alpha = _penalties(self.alpha, Y.shape[1])
         kernel = self._choose_kernel(X, matrix)
-        with one_blas_thread(len(Y) <= FEW):
-            K = gram(kernel, X)
-            if weight is not None:
-                root = np.sqrt(weight.astype(np.float64))[:, None]
-                K *= root * root.T
-                Y = Y * root
-            dual = np.empty_like(Y)
-            for strength in np.unique(alpha):
-                A = K if np.all(alpha == strength) else K.copy()
-                A.flat[:: len(A) + 1] += strength
-                dual[:, alpha == strength] = solve_psd(A, Y[:, alpha == strength])
+        K = gram(kernel, X)
+        if weight is not None:
+            root = np.sqrt(weight.astype(np.float64))[:, None]
+            K *= root * root.T
+            Y = Y * root
+        dual = np.empty_like(Y)
+        for strength in np.unique(alpha):
+            A = K if np.all(alpha == strength) else K.copy()
+            A.flat[:: len(A) + 1] += strength
+            dual[:, alpha == strength] = solve_psd(A, Y[:, alpha == strength])
         self.dual_coef_ = (dual if weight is None else dual * root).reshape(y.shape)
         self._keep(kernel, X)
         return self
