@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from panlearn.core.short_rows import shifted
-from panlearn.core.threads import in_parts, rows_together, threads
+from panlearn.core.threads import threads
 
 BLOCK = 1 << 16  # numbers of some rows and all hidden units, which stay in the cache
 
@@ -20,17 +20,11 @@ class Layers(NamedTuple):
     visible_bias: np.ndarray
     hidden_bias: np.ndarray
 
-    def hidden(self, v: np.ndarray) -> np.ndarray:
+    def hidden(self, v: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """p(h = 1 | v) = σ(c + W v)."""
-        made = np.empty((len(v), len(self.weights)), np.result_type(v, self.weights))
-
-        def fill(part: slice) -> None:
-            field = np.matmul(v[part], self.weights.T, out=made[part])
-            shifted(field, self.hidden_bias, out=field)
-            expit(field, out=field)
-
-        in_parts(fill, len(v), rows_together(sum(self.weights.shape)))
-        return made
+        field = np.matmul(v, self.weights.T, out=out)
+        shifted(field, self.hidden_bias, out=field)
+        return expit(field, out=field)
 
     def visible(self, h: np.ndarray) -> np.ndarray:
         """p(v = 1 | h) = σ(b + W'h)."""

@@ -15,6 +15,7 @@ from panlearn.core.learned import shapes
 from panlearn.core.memory import require_memory
 from panlearn.core.parameters import Count, Positive, RandomState
 from panlearn.core.random import generator
+from panlearn.core.threads import in_parts, rows_together
 from panlearn.latent._rbm_layers import Layers, drawn
 from panlearn.latent._rows import rows_in_memory
 
@@ -231,7 +232,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         self._require_fitted()
         X = self._rows(X, reset=False)
-        return self._layers.hidden(X)
+        out = np.empty((len(X), len(self.components_)), np.result_type(X, self.components_))
+        together = rows_together(sum(self.components_.shape))
+        in_parts(lambda part: self._layers.hidden(X[part], out[part]), len(X), together)
+        return out
 
     def gibbs(self, X: Any, random_state: RandomState = None) -> np.ndarray:
         """Draw hidden states given rows, then rows given these.

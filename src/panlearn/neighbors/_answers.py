@@ -64,6 +64,7 @@ class AveragedRows(MultiOutputMixin, RegressorMixin, StoredRows):
 
     def _mean(self, near: Ball) -> np.ndarray:
         """The weighted mean of the targets, (n_queries,) or (n_queries, n_targets)."""
-        voices, query = self._voices(near), near.query
-        total = np.bincount(query, voices, len(near.sizes)).astype(voices.dtype)
-        return near.matrix(voices / total[query], self.n_samples_fit_) @ self.y_
+        voices = near.matrix(self._voices(near), self.n_samples_fit_)
+        total = voices.astype(float, copy=False) @ np.ones(self.n_samples_fit_)
+        voices.data /= np.repeat(total.astype(voices.dtype), near.sizes)
+        return voices @ self.y_
