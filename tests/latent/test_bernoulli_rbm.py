@@ -30,6 +30,17 @@ def machine(rng, hidden, visible, scale=1.0):
     return model, np.array(joint)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("times", [1, 20])
+def test_probabilities_have_their_digits_in_few_rows_and_in_many(times, dtype):
+    field = np.append(np.linspace(-80, 80, 331), [-1e4, -800, -0.0, 800, 1e4]).astype(dtype)
+    v, one = np.tile(field, times)[:, None], np.ones(1, dtype)
+    with np.errstate(all="raise", under="ignore"):
+        found = Layers(one[:, None], one, 0 * one).hidden(v)
+    expected = 1 / (1 + np.exp(-v.astype(np.longdouble)))
+    np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(dtype).eps, atol=1e-37)
+
+
 @pytest.mark.parametrize(("hidden", "visible"), [(3, 5), (6, 4), (1, 2)])
 def test_energies_and_likelihoods_are_those_of_the_table(rng, hidden, visible):
     model, joint = machine(rng, hidden, visible)

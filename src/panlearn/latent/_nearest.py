@@ -22,21 +22,20 @@ def distances(X: np.ndarray, centres: np.ndarray, origin: np.ndarray) -> np.ndar
 
     All are taken about the origin, so that data far from zero keep their digits.
     """
-    moved, out = centres - origin, np.empty((len(X), len(centres)), X.dtype)
+    moved, out = centres - origin, np.empty((len(X), len(centres)))
     squares = np.einsum("ij,ij->i", moved, moved)
 
     def fill(part: slice) -> None:
         rows = shifted(X[part], -origin)
-        square = rows @ moved.T
+        square = np.matmul(rows, moved.T, out=out[part])
         square *= -2
         square += np.einsum("ij,ij->i", rows, rows)[:, None]
         shifted(square, squares, out=square)
         np.maximum(square, 0, out=square)
         np.sqrt(square, out=square)
-        out[part] = square
 
     in_parts(fill, len(X), rows_together(sum(centres.shape)))
-    return out
+    return out.astype(X.dtype, copy=False)
 
 
 def nearest(X: Any, centres: np.ndarray, origin: np.ndarray) -> np.ndarray:

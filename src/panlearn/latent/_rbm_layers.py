@@ -11,6 +11,7 @@ from panlearn.core.short_rows import shifted
 from panlearn.core.threads import threads
 
 BLOCK = 1 << 16  # numbers of some rows and all hidden units, which stay in the cache
+MANY = 1000  # numbers whose exponentials NumPy finds sooner than SciPy, many at a time
 
 
 class Layers(NamedTuple):
@@ -23,14 +24,13 @@ class Layers(NamedTuple):
     def hidden(self, v: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """p(h = 1 | v) = σ(c + W v)."""
         field = np.matmul(v, self.weights.T, out=out)
-        shifted(field, self.hidden_bias, out=field)
-        return expit(field, out=field)
+        return _sigmoid(shifted(field, self.hidden_bias, out=field))
 
     def visible(self, h: np.ndarray) -> np.ndarray:
         """p(v = 1 | h) = σ(b + W'h)."""
         field = h @ self.weights
         field += self.visible_bias
-        return expit(field, out=field)
+        return _sigmoid(field)
 
     def free_energy(self, v: np.ndarray) -> np.ndarray:
         """F(v) = -b'v - Σ log(1 + exp(c + W v))."""
@@ -110,6 +110,17 @@ class Layers(NamedTuple):
                 rise = sum(np.log(part.prod(axis=0)) for part in parts)
             total += log_expit(-rise - bias * way)
         return total
+
+
+def _sigmoid(field: np.ndarray) -> np.ndarray:
+    """σ of each number, in its place."""
+    if field.size < MANY:
+        return expit(field, out=field)
+    np.negative(field, out=field)
+    with np.errstate(over="ignore"):
+        np.exp(field, out=field)  # infinite where σ is zero
+    field += 1
+    return np.divide(1, field, out=field)
 
 
 def drawn(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
