@@ -49,7 +49,7 @@ class Watcher(Estimator):
 
 
 class PairWatcher(Watcher):
-    makes_pairs = True
+    most_rows = 500
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,16 @@ class PairWatcher(Watcher):
     [
         (np.zeros((200, 10)), True, True),
         (sparse.csr_array((500, 500)), True, True),
-        (np.zeros((501, 501)), False, False),
+        (sparse.csr_array((400, 1600)), True, True),
+        (sparse.csr_array((400, 1700)), False, False),
+        (np.zeros((501, 501)), True, False),
+        (np.zeros((700, 700)), False, False),
         (np.zeros((150, 3000)), True, True),
+        (np.zeros((1, 3000)), False, False),
         (np.zeros((1000, 100)), True, False),
-        (np.zeros((2001, 10)), False, False),
+        (np.zeros((20_000, 20)), True, False),
+        (np.zeros((2 * 10**6, 1)), True, False),
+        (np.zeros((2 * 10**6, 2)), False, False),
         (np.zeros(5), False, False),
         (1, False, False),
     ],
@@ -75,10 +81,10 @@ def test_blas_has_one_thread_for_few_rows(rows, one, one_of_pairs):
 def test_rows_that_nobody_has_counted_are_not_few():
     da = pytest.importorskip("dask.array", reason="Dask is not installed")
     rows = da.from_array(np.zeros((40, 2)), chunks=(10, 2))
-    assert is_little(np.zeros((40, 2)))
-    assert not is_little(rows[rows[:, 0] > 1])
+    assert is_little(np.zeros((40, 2)), 40)
+    assert not is_little(rows[rows[:, 0] > 1], 40)
     dd = pytest.importorskip("dask.dataframe", reason="Dask's tables are not installed")
-    assert not is_little(dd.from_dask_array(rows))
+    assert not is_little(dd.from_dask_array(rows), 40)
 
 
 def test_a_failure_restores_everything():

@@ -218,8 +218,8 @@ def test_flat_rows_have_as_many_components_as_they_vary_in(rng):
 def test_scores_keep_their_digits_wherever_the_rows_lie(rng, middle):
     X = rng.normal(size=(50, 6)) + middle
     model = PCA(3).fit(X)
-    long = [a.astype(np.longdouble) for a in (X, model.mean_, model.components_.T)]
-    np.testing.assert_allclose(model.transform(X), (long[0] - long[1]) @ long[2], rtol=0, atol=4e-15)
+    rows, mean, way = (a.astype(np.longdouble) for a in (X, model.mean_, model.components_.T))
+    np.testing.assert_allclose(model.transform(X), (rows - mean) @ way, rtol=0, atol=4e-15)
 
 
 @pytest.mark.parametrize("rows", [1000, 7, 1])  # in one part, in many, row by row

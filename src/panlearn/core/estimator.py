@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -64,7 +65,8 @@ class Estimator(BaseEstimator, metaclass=Constructed):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities()
-    makes_pairs: ClassVar[bool] = False  # whether its matrices are of all pairs of rows
+    most_rows: ClassVar[int] = sys.maxsize
+    """Rows for which one thread of BLAS may do; few where matrices are of all pairs of them."""
     learned: ClassVar[Mapping[str, Shape]] = shapes(
         feature_names_in_="(n_features,)", classes_="(n_classes,) or n_outputs of (*,)"
     )
@@ -127,7 +129,7 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
 
     The hyper-parameters are checked first, then whether the class takes such samples at all. If the
     method fails, the estimator is left exactly as it was, so a fitted model survives a bad call.
-    Callbacks are torn down in either case. Of few rows BLAS has one thread.
+    Callbacks are torn down in either case. BLAS has one thread if products are small.
     """
     names = list(inspect.signature(method).parameters)[1:]
 
@@ -141,7 +143,7 @@ def fitting(method: Callable[P, R]) -> Callable[P, R]:
         before = dict(vars(self))
         if method.__name__ in ("fit", "fit_transform"):
             _forget(self)
-        little = is_little(given.get("X"), self.makes_pairs)
+        little = is_little(given.get("X"), self.most_rows)
         try:
             with told(given, numbers_of(self)), one_blas_thread(little):
                 return method(self, *args, **kwargs)

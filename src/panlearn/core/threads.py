@@ -22,7 +22,8 @@ FEW = 4  # parts that are done before threads have gained anything
 IN_CACHE = 1 << 18  # numbers that stay there
 WORTH, MOST = 256, 1 << 22
 """Rows that a matrix is worth reading again for, if they are not of more numbers than these."""
-FEW_ROWS, FEW_PRODUCTS = 2000, 500**3
+LITTLE, READ = 1 << 28, 128
+"""Multiplications that take one thread some ten milliseconds; to read a number is so many."""
 
 
 class OrderedMap(Protocol):
@@ -260,8 +261,8 @@ def one_blas_thread(when: bool = True) -> Iterator[None]:
                 _set_blas_threads(before)
 
 
-def is_little(X: Any, pairs: bool = False) -> bool:
-    """Whether rows are so few that BLAS is done sooner with one thread.
+def is_little(X: Any, most: int) -> bool:
+    """Whether products of rows are so small that BLAS is done sooner with one thread.
 
     NumPy and SciPy have a BLAS each. For milliseconds after a call the threads of one wait for the
     next on cores that those of the other want: fits of a few milliseconds take ten times as long.
@@ -270,14 +271,14 @@ def is_little(X: Any, pairs: bool = False) -> bool:
     ----------
     X : array-like
         The rows.
-    pairs : bool, default=False
-        Whether matrices will be of all pairs of them, not of their columns.
+    most : int
+        How many there may be.
     """
-    shape = getattr(X, "shape", ())
+    shape: tuple = getattr(X, "shape", ())
     if len(shape) != 2 or not all(isinstance(side, int) for side in shape):
         return False  # not known before it is read
-    n, d = (shape[0], shape[0]) if pairs else shape
-    return n <= FEW_ROWS and n * d * min(n, d) <= FEW_PRODUCTS
+    n, d = shape  # for a row alone BLAS has one thread anyway
+    return 1 < n <= most and n * d * max(min(n, d), READ) <= LITTLE
 
 
 def _set_blas_threads(counts: list[int]) -> None:

@@ -47,7 +47,7 @@ class KernelMethod(Estimator):
     )
 
     capabilities = Capabilities(any_order=True, sparse=True)
-    makes_pairs = True
+    most_rows = FEW
 
     kernel: Any
     kernel_: Any

@@ -104,6 +104,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     True
     """
 
+    most_rows = 0  # products of NumPy alone, with nothing of SciPy's between them
     learned = shapes(
         components_="(n_components, n_features)",
         intercept_hidden_="(n_components,)",

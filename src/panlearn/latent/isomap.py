@@ -85,6 +85,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     True
     """
 
+    most_rows = 2000
     learned = shapes(
         X_="(n_samples, n_features)",
         dist_matrix_="(n_samples, n_samples)",
