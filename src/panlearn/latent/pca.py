@@ -202,7 +202,7 @@ class PCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeab
         left = limit - k
         rest = squares[k:] if len(squares) >= limit else spectrum.total - squares[:k].sum()
         noise = max(float(np.sum(rest)), 0.0) / degrees / left if left > 0 else 0.0
-        self.components_ = _with_signs(spectrum.vectors[:k]).astype(dtype, copy=False)
+        self.components_ = np.ascontiguousarray(_with_signs(spectrum.vectors[:k]), dtype)
         self.explained_variance_ = floats(squares[:k] / degrees, dtype, "the variances of X")
         self.singular_values_ = floats(np.sqrt(squares[:k]), dtype, "the singular values of X")
         self.explained_variance_ratio_ = ratio[:k].astype(dtype, copy=False)
