@@ -205,6 +205,13 @@ def test_distances_far_from_zero_keep_their_digits(rng, monkeypatch, rows):
     np.testing.assert_allclose(model.transform(X), distances, atol=1e-6)
 
 
+def test_rows_on_a_centre_are_at_no_distance(rng):
+    X = rng.normal(size=(300, 7)) + 50  # rounding leaves some squares below zero
+    model = KMeans(X.shape[0], init=X, n_init=1).fit(X)
+    with np.errstate(invalid="raise"):
+        np.testing.assert_allclose(np.diag(model.transform(X)), 0, atol=1e-6)
+
+
 def test_partial_fit_reports_the_objective_of_its_rows(X):
     weight = np.arange(len(X)) % 3.0
     model = KMeans(3, random_state=0).partial_fit(X, sample_weight=weight)

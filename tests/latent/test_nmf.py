@@ -1,5 +1,7 @@
 """NMF: optimality, the updates against plain NumPy, the loss, the penalties, the parameters."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,9 +9,15 @@ from scipy.optimize import nnls
 from scipy.special import kl_div
 from sklearn.exceptions import ConvergenceWarning
 
+from panlearn.core.interpretation import forbidden
 from panlearn.latent import NMF, _nonnegative, _nonnegative_rows
 from panlearn.latent._nonnegative import Penalty, quotients
-from panlearn.latent._nonnegative_rows import active_set, descend_rows, minimise_rows
+from panlearn.latent._nonnegative_rows import (
+    active_set,
+    descend_rows,
+    minimise_rows,
+    solve_rows,
+)
 
 KL = {"solver": "mu", "beta_loss": "kullback-leibler"}
 
@@ -235,6 +243,16 @@ def test_rows_are_solved_by_sweeps_and_newton_steps_alike(rng, monkeypatch, ridg
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def test_rows_that_have_ended_are_left_alone(rng):
+    A = rng.random((9, 3))
+    cross, rows = rng.normal(size=(2, 9)) @ A, np.zeros((2, 3))
+    ended = np.array([True, False])
+    solve_rows(rows, cross, A.T @ A, np.zeros(2), 100, 1e-14, ended)
+    assert ended.all()
+    assert not rows[0].any()
+    np.testing.assert_allclose(rows[1], minimise_rows(cross, A.T @ A, np.zeros(2))[1], atol=1e-12)
+
+
 def test_small_rows_are_swept_more_often_and_get_further(rng, monkeypatch):
     X = rng.random((60, 9))
     often = NMF(3, random_state=0, max_iter=5, tol=1.0).fit(X)
@@ -244,7 +262,8 @@ def test_small_rows_are_swept_more_often_and_get_further(rng, monkeypatch):
     assert often.history_["objective"][0] < once.history_["objective"][0]
 
 
-def test_rows_side_by_side_descend_as_each_by_itself(rng):
+@pytest.mark.parametrize("how", [contextlib.nullcontext, forbidden])  # NumPy, or compiled
+def test_rows_side_by_side_descend_as_each_by_itself(rng, how):
     n, k = 150, 3  # more than go side by side, and not a multiple
     rows, cross = rng.random((n, k)), rng.normal(size=(n, k))
     root = rng.normal(size=(k, k))
@@ -255,5 +274,6 @@ def test_rows_side_by_side_descend_as_each_by_itself(rng):
             for t in range(k):
                 slope = gram[t] @ w - c[t] + penalty[0] + penalty[1] * w[t]
                 w[t] = max(w[t] - slope / (gram[t, t] + penalty[1]), 0)
-    descend_rows(rows, cross, gram, penalty, 2)
+    with how():
+        descend_rows(rows, cross, gram, penalty, 2)
     np.testing.assert_allclose(rows, expected, rtol=1e-10, atol=1e-12)  # rounding of sums of k
