@@ -75,6 +75,8 @@ class DeepEstimator(Settings, _Learned, Iterative, Estimator):
         Whether all epochs were walked.
     """
 
+    most_rows = 0  # PyTorch multiplies, in some builds by the BLAS of NumPy
+
     validation_fraction: BelowOne = 0.0
     warm_start: bool = False
     device: str = "cpu"
