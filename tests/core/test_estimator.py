@@ -71,7 +71,7 @@ class PairWatcher(Watcher):
         (1, False, False),
     ],
 )
-def test_blas_has_one_thread_for_few_rows(rows, one, one_of_pairs):
+def test_blas_has_one_thread_for_small_products(rows, one, one_of_pairs):
     with threadpool_limits(2, "blas"):
         assert Watcher().fit(rows).threads_ == ({1} if one else {2})
         assert PairWatcher().fit(rows).threads_ == ({1} if one_of_pairs else {2})

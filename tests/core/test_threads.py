@@ -30,15 +30,26 @@ def test_results_come_in_the_order_of_the_items(n_jobs):
         assert list(run(late, [])) == []
 
 
-@pytest.mark.parametrize(("n", "size", "count"), [(0, 3, 0), (7, 3, 3), (12, 3, 4), (40, 3, 14)])
-def test_rows_go_in_stretches_and_many_on_threads(n, size, count):
-    found = in_parts(lambda part: [threading.current_thread(), *range(100)[part]], n, size, 2)
-    assert [len(rows) - 1 for rows in found] == [size] * (count - 1) + [n - size * (count - 1)] * (
-        count > 0
-    )
+@pytest.mark.parametrize(("n", "sizes"), [(0, []), (7, [3, 3, 1]), (12, [3, 3, 3, 3])])
+def test_few_stretches_of_rows_are_done_by_the_thread_that_asks(n, sizes):
+    found = in_parts(lambda part: [threading.current_thread(), *range(100)[part]], n, 3)
+    assert [len(rows) for _, *rows in found] == sizes
     assert [i for _, *rows in found for i in rows] == list(range(n))
-    if count <= 4:
-        assert all(thread is threading.current_thread() for thread, *_ in found)
+    assert {thread for thread, *_ in found} <= {threading.current_thread()}
+
+
+def test_many_stretches_of_rows_go_on_threads(monkeypatch):
+    monkeypatch.setattr("panlearn.core.threads.n_threads", lambda n_jobs: 2)
+    meeting = threading.Barrier(2, timeout=60)
+
+    def call(part):
+        if part.start < 6:  # one thread would wait here for ever
+            meeting.wait()
+        return list(range(100)[part])
+
+    found = in_parts(call, 40, 3)
+    assert [len(rows) for rows in found] == [3] * 13 + [1]
+    assert [i for rows in found for i in rows] == list(range(40))
 
 
 @pytest.mark.parametrize("width", [1, 10, 1000, 10**5, 10**9])

@@ -89,7 +89,7 @@ def threads(n_jobs: int | None = -1) -> Iterator[OrderedMap]:
             crew.leave()
 
 
-def in_parts(call: Callable[[slice], R], n: int, size: int, n_jobs: int | None = -1) -> list[R]:
+def in_parts(call: Callable[[slice], R], n: int, size: int) -> list[R]:
     """Call for stretches of n rows, on threads if there are many; what came of them, in order.
 
     Parameters
@@ -101,8 +101,6 @@ def in_parts(call: Callable[[slice], R], n: int, size: int, n_jobs: int | None =
     size : int
         How many rows at a time: so many that a call takes some tenths of a millisecond, and so few
         that what it makes stays in the cache.
-    n_jobs : int or None, default=-1
-        See `n_threads`.
 
     Returns
     -------
@@ -111,7 +109,7 @@ def in_parts(call: Callable[[slice], R], n: int, size: int, n_jobs: int | None =
     parts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     if len(parts) <= FEW:
         return list(map(call, parts))
-    with threads(n_jobs) as run:
+    with threads() as run:
         return list(run(call, parts))
 
 

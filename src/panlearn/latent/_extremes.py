@@ -13,6 +13,7 @@ from panlearn.core.plain import is_known, known_rows
 from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import FLOATS
 
+FEW = 10_000  # numbers whose squares BLAS adds up on one thread
 LARGEST = {np.dtype(np.float64): 1e153, np.dtype(np.float32): 1e37}
 """Up to here squares are floats: of float32 rows in float64, where squares are taken."""
 
@@ -52,9 +53,9 @@ def _has_squares(values: np.ndarray) -> bool:
     """Whether the squares are floats beyond doubt, in one pass; mostly they are.
 
     On one thread: another of BLAS would wait for work for milliseconds after, on a core that the
-    method's own threads want.
+    method's own threads want. Of few numbers BLAS has one anyway.
     """
-    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(values.size > FEW):
         square = float(np.vdot(values, values)) if values.flags.c_contiguous else np.inf
     return square <= LARGEST[values.dtype] ** 2
 

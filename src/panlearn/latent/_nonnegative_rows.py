@@ -98,9 +98,8 @@ def descend_rows(
     descent = np.empty(ABREAST, rows.dtype)
     for start in range(0, n, ABREAST):
         size = min(ABREAST, n - start)
-        for i in range(size):
-            for t in range(k):
-                w[t, i], c[t, i] = rows[start + i, t], cross[start + i, t] - l1
+        _stand_abreast(rows, start, size, 0.0, w)
+        _stand_abreast(cross, start, size, l1, c)
         for _ in range(sweeps):
             _sweep_abreast(w, c, gram, l2, size, descent)
         for i in range(size):
@@ -128,9 +127,8 @@ def settle_rows(
     ended = np.zeros(n, dtype=np.bool_)
     for start in range(0, n, ABREAST):
         size = min(ABREAST, n - start)
-        for i in range(size):
-            for t in range(k):
-                w[t, i], c[t, i] = rows[start + i, t], cross[start + i, t] - l1
+        _stand_abreast(rows, start, size, 0.0, w)
+        _stand_abreast(cross, start, size, l1, c)
         for _ in range(groups):
             for _ in range(GROUP - 1):
                 _sweep_abreast(w, c, gram, l2, size, descent)
@@ -151,6 +149,16 @@ def settle_rows(
             for t in range(k):
                 rows[start + i, t] = w[t, i]
     return ended
+
+
+@jit
+def _stand_abreast(
+    rows: np.ndarray, start: int, size: int, less: float, columns: np.ndarray
+) -> None:
+    """Some rows, less a number, as the first columns."""
+    for i in range(size):
+        for t in range(rows.shape[1]):
+            columns[t, i] = rows[start + i, t] - less
 
 
 @jit(error_model="numpy")

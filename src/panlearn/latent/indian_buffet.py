@@ -14,7 +14,6 @@ from panlearn.core.interrupts import passes
 from panlearn.core.learned import shapes
 from panlearn.core.parameters import NonNegative, Positive, RandomState
 from panlearn.core.random import generator
-from panlearn.core.threads import one_blas_thread
 from panlearn.latent._buffet import BuffetChain
 from panlearn.latent._rows import coordinates, power_of_two, rows_in_memory
 from panlearn.latent.dirichlet_process import Sweeps
@@ -126,7 +125,6 @@ class IndianBuffetFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     random_state: RandomState = None
 
     @fitting
-    @one_blas_thread()  # the matrices are small
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the features of the training rows.
 

@@ -24,14 +24,12 @@ from panlearn.core.progress import Iterations, Iterative
 from panlearn.core.random import generator
 from panlearn.core.sources import ArrayRows, Rows
 from panlearn.core.starts import Starts, best_of, k_means_plus_plus, sample_rows
-from panlearn.core.threads import one_blas_thread
 from panlearn.core.validation import read_rows
 from panlearn.core.warning import warn
 from panlearn.latent._extremes import checked_rows
 from panlearn.latent._lloyd import Assigned, Farthest, Memory, assign, is_small
 from panlearn.latent._nearest import distances, nearest
 
-SMALL = 1 << 19  # numbers in all rows
 RARE = 1e-9  # of all: sums of less that changed may have lost their digits
 
 
@@ -151,8 +149,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, It
             The model itself.
         """
         rows = read_rows(self, X, None, sample_weight, repeatable=True)
-        with one_blas_thread(_is_small(rows)):
-            found = self._found(rows)
+        found = self._found(rows)
         if (few := np.count_nonzero(found.rows.count)) < self.n_clusters:
             warn(
                 f"{few} clusters have rows, fewer than n_clusters={self.n_clusters}: X may have "
@@ -397,11 +394,6 @@ def _lloyd(estimator: Any, rows: Rows, centres: np.ndarray, origin: np.ndarray) 
     if kept or (centres != before).any():  # else the sums are whole, and of these centres
         now = assigned()
     return _Clusters(centres, now, None if memory is None else memory["label"].copy())
-
-
-def _is_small(rows: Rows) -> bool:
-    """Whether two threads of BLAS wait for each other longer than they multiply."""
-    return isinstance(rows, ArrayRows) and rows.X.shape[0] * rows.n_features <= SMALL
 
 
 def _reseeded(
